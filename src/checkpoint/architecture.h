@@ -145,7 +145,7 @@ inline constexpr Architecture kArchitectures[] = {
     {"sarvam_mla", "SarvamMLAForCausalLM", 4096},  // of the original files
     {"granitemoe_swa", "GraniteMoeSWAForCausalLM"},
     {"laguna", "LagunaForCausalLM", 131072},
-    {"mimo_v2_flash", "MiMoV2FlashForCausalLM", 262144},
+    {"mimo_v2_flash", "MiMoV2FlashForCausalLM", 131072},
     {"minimax", "MiniMaxForCausalLM", 131072},
     {"zamba2", "Zamba2ForCausalLM", 4096},
     {"hy_v3", "HYV3ForCausalLM", 131072},

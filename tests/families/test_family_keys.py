@@ -145,7 +145,7 @@ def family(request, tmp_path_factory):
     write(folder / "model", vector["config"], vector["shapes"], vector["seed"])
 
     def exported(changes):
-        config = {**vector["config"], **changes}
+        config = {k: v for k, v in {**vector["config"], **changes}.items() if v is not ...}
         (folder / "model/config.json").write_text(json.dumps(config))
         done = execute(["export", "--model-name", folder / "model", "-o", folder / "out"])
         if done.code:
@@ -170,3 +170,30 @@ def test_every_key_is_used_or_refused(family):
         if changed == bool(listed):
             silent.append(f"{key} = {value} " + ("has an effect" if changed else "has none"))
     assert silent == []
+
+
+# Tokens are those of the files, and what follows from sizes is another number with other sizes.
+OF_SIZES = {"bos_token_id", "eos_token_id", "hyperclovax.attention_multiplier"}
+ROPE_BESIDE = {
+    "rope_theta",
+    "rope_scaling",
+    "rope_local_base_freq",
+    "rotary_emb_base",
+    "rotary_pct",
+}
+ROPE_BESIDE |= {"partial_rotary_factor", "layer_rope_theta"}
+
+
+def test_an_absent_key_is_the_default_of_transformers(family):
+    """Where both forms of a config are covered, they are the same program."""
+    name, exported = family
+    different = []
+    for key, default in KEYS[name].items():
+        if default is None or {key, f"{name}.{key}"} & OF_SIZES:
+            continue
+        beside = ROPE_BESIDE if key == "rope_parameters" else set()
+        absent = dict.fromkeys(beside | {key}, ...)
+        made = [exported(absent), exported({**absent, key: default})]
+        if all(isinstance(m, bytes) for m in made) and made[0] != made[1]:
+            different.append(f"{key}, absent, is not {default}")
+    assert different == []

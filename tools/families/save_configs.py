@@ -18,6 +18,7 @@ UNUSABLE = {
     "arcee": {"bos_token_id": None, "eos_token_id": None},
     # 96 heads do not divide 4096
     "glm4_moe": {"head_dim": 128},
+    "glm4v_moe": {"text_config": {"head_dim": 128}},
     # no default layers
     "lfm2_moe": {"layer_types": ["conv", "full_attention"] * 16},
     # no numbers of experts
