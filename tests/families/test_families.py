@@ -222,7 +222,8 @@ def of_text(text_type):
         for v in VECTORS.values()
         if v["config"].get("text_config", {}).get("model_type") == text_type
     )
-    names = {n: n.replace("model.language_model.", "model.") for n in v["shapes"]}
+    place = re.compile(r"model\.language_model\.|language_model\.model\.")
+    names = {n: place.sub("model.", n).removeprefix("language_model.") for n in v["shapes"]}
     shapes = {
         names[n]: s
         for n, s in v["shapes"].items()

@@ -162,7 +162,7 @@ BAD = [
         {**MLLAMA, "cross_attention_layers": [1, 9]},
         "cross_attention_layers",
     ),
-    ("mllama-whole", "text_config", {**MLLAMA, "cross_attention_layers": []}, "shape"),
+    ("mllama-whole", "text_config", {**MLLAMA, "cross_attention_layers": []}, "layers.1.self_attn"),
     ("minicpm3", "scale_depth", 0, "scale_depth"),
     ("minicpm3", "dim_model_base", -1, "dim_model_base"),
     ("mistral-window", "sliding_window", 0, "sliding_window"),
