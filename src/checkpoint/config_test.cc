@@ -1,6 +1,7 @@
 // Tests of reading config.json.
 #include "checkpoint/config.h"
 
+#include <algorithm>
 #include <set>
 #include <sstream>
 #include <tuple>
@@ -292,10 +293,14 @@ TEST_F(FamilyConfigTest, WhatTransformersSavesIsReadAsTheSame) {
     ASSERT_TRUE(before) << name << before.error().message;
     EXPECT_EQ(recipe_of(*saved).parameters, *before) << name;
   }
-  EXPECT_EQ(cases, cases_.size());
+  // Those that transformers lacks, and those that it has within larger models alone.
+  const std::set<std::string> lacks = {"kimi_k2", "mimo", "internlm2", "minicpm"},
+                              within = {"glm4v_text", "mllama_text_model"};
+  const auto is_saved = [&](const auto& c) { return !lacks.contains(c.second.get("model_type").text); };
+  EXPECT_EQ(cases, static_cast<size_t>(std::ranges::count_if(cases_, is_saved)));
   for (const Family& family : families())
-    EXPECT_TRUE(types.contains(family.model_type) ||
-                std::set<std::string>({"kimi_k2", "mimo"}).contains(family.model_type))
+    EXPECT_TRUE(types.contains(family.model_type) || lacks.contains(family.model_type) ||
+                within.contains(family.model_type))
         << family.model_type;
 }
 
