@@ -55,6 +55,12 @@ MODELS = {  # the shapes of published models, with fewer layers and smaller voca
         "num_heads": 32, "head_dim": 64, "state_size": 128, "n_groups": 1, "expand": 2,
         "vocab_size": 16384,
     },
+    "qwen3_5_text": {  # Qwen3.5 0.8B
+        "architectures": ["Qwen3_5ForCausalLM"], "hidden_size": 1024, "num_hidden_layers": 8,
+        "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 256,
+        "intermediate_size": 3584, "linear_num_key_heads": 16, "linear_num_value_heads": 16,
+        "linear_key_head_dim": 128, "linear_value_head_dim": 128, "vocab_size": 16384,
+    },
     "qwen3_next": {  # Qwen3-Next with fewer and smaller experts
         "architectures": ["Qwen3NextForCausalLM"], "hidden_size": 1024, "num_hidden_layers": 8,
         "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 128,

@@ -26,11 +26,13 @@ struct Architecture {
 inline constexpr int64_t kAnyPositions = 1 << 20;  // where no position has a limit
 inline constexpr Architecture kArchitectures[] = {
     {"llama", "LlamaForCausalLM"},
+    {"mllama_text_model", "MllamaForCausalLM", 131072},
     {"mistral", "MistralForCausalLM", 131072},
     {"qwen2", "Qwen2ForCausalLM", 32768},
     {"qwen3", "Qwen3ForCausalLM", 32768},
     {"gemma", "GemmaForCausalLM", 8192},
     {"gemma2", "Gemma2ForCausalLM", 8192},
+    {"recurrent_gemma", "RecurrentGemmaForCausalLM", kAnyPositions},
     {"gemma3_text", "Gemma3ForCausalLM", 131072},
     {"phi", "PhiForCausalLM"},
     {"phi3", "Phi3ForCausalLM", 4096},
@@ -45,6 +47,7 @@ inline constexpr Architecture kArchitectures[] = {
     {"nemotron", "NemotronForCausalLM", 4096},
     {"glm", "GlmForCausalLM", 131072},
     {"glm4", "Glm4ForCausalLM", 131072},
+    {"glm4v_text", "Glm4vTextModel", 32768},  // within larger models alone
     {"ernie4_5", "Ernie4_5ForCausalLM", 131072},
     {"hunyuan_v1_dense", "HunYuanDenseV1ForCausalLM"},
     {"minicpm3", "MiniCPM3ForCausalLM", 32768},
@@ -57,6 +60,9 @@ inline constexpr Architecture kArchitectures[] = {
     {"glm_moe_dsa", "GlmMoeDsaForCausalLM", 202752},
     {"gpt2", "GPT2LMHeadModel", 1024, "n_positions"},
     {"gptj", "GPTJForCausalLM", 2048, "n_positions"},
+    {"codegen", "CodeGenForCausalLM", 2048, "n_positions"},
+    {"openai-gpt", "OpenAIGPTLMHeadModel", 512, "n_positions"},
+    {"xglm", "XGLMForCausalLM"},
     {"gpt_neox", "GPTNeoXForCausalLM"},
     {"opt", "OPTForCausalLM"},
     {"falcon", "FalconForCausalLM"},
@@ -126,6 +132,9 @@ inline constexpr Architecture kArchitectures[] = {
     {"m2m_100", "M2M100ForConditionalGeneration", 1024, "max_position_embeddings", true},
     {"t5", "T5ForConditionalGeneration", kAnyPositions, "", true},
     {"t5", "T5WithLMHeadModel", kAnyPositions, "", true},  // its name until transformers 4
+    {"mt5", "MT5ForConditionalGeneration", kAnyPositions, "", true},
+    {"umt5", "UMT5ForConditionalGeneration", kAnyPositions, "", true},
+    {"blenderbot", "BlenderbotForConditionalGeneration", 128, "max_position_embeddings", true},
     {"whisper", "WhisperForConditionalGeneration", 448, "max_target_positions", true, true},
     {"gemma4_unified_text", "Gemma4UnifiedForCausalLM", 262144},
     {"cohere2_moe", "Cohere2MoeForCausalLM", 8192},
@@ -136,7 +145,7 @@ inline constexpr Architecture kArchitectures[] = {
     {"sarvam_mla", "SarvamMLAForCausalLM", 4096},  // of the original files
     {"granitemoe_swa", "GraniteMoeSWAForCausalLM"},
     {"laguna", "LagunaForCausalLM", 131072},
-    {"mimo_v2_flash", "MiMoV2FlashForCausalLM", 262144},
+    {"mimo_v2_flash", "MiMoV2FlashForCausalLM", 131072},
     {"minimax", "MiniMaxForCausalLM", 131072},
     {"zamba2", "Zamba2ForCausalLM", 4096},
     {"hy_v3", "HYV3ForCausalLM", 131072},
@@ -146,6 +155,8 @@ inline constexpr Architecture kArchitectures[] = {
     {"lfm3", "Lfm3ForCausalLM", 128000},
     // transformers has no classes of these
     {"mimo", "MiMoForCausalLM", 32768},
+    {"minicpm", "MiniCPMForCausalLM"},
+    {"internlm2", "InternLM2ForCausalLM"},
     {"internlm3", "LlamaForCausalLM", 32768},
     {"iquestcoder", "LlamaForCausalLM", 131072},
     {"exaone", "LlamaForCausalLM", 4096},
@@ -196,7 +207,6 @@ struct UncoveredArchitecture {
 };
 inline constexpr UncoveredArchitecture kUncovered[] = {
     {"zamba", "attention whose weights several layers share"},
-    {"recurrent_gemma", "recurrent layers"},
     {"rwkv", "recurrent layers"},
     {"deepseek_v4", "attention to compressed keys and to those that an indexer chooses"},
     {"kimi_k3", "residual connections that attention weighs"},

@@ -193,11 +193,16 @@ namespace {
 void place_in_whole_model(Decoder& d) {
   d.names.other_places = {{"language_model.model.", "language_model.lm_head"},
                           {"model.language_model.", "lm_head"},
-                          {"model.text_model.", "lm_head"}};
+                          {"model.text_model.", "lm_head"},
+                          {"thinker.model.", "thinker.lm_head"},
+                          {"thinker.model.language_model.", "thinker.lm_head"}};
   for (const char* part :
        {"vision_tower.", "vision_model.", "visual.", "multi_modal_projector.", "audio_tower.",
-        "vision_embedder.", "embed_vision.", "embed_audio.", "connector.", "image_newline", "mm_projector."})
-    for (const char* prefix : {"", "model."}) d.names.ignored_begins.push_back(std::string(prefix) + part);
+        "vision_embedder.", "embed_vision.", "embed_audio.", "connector.", "image_newline", "mm_projector.",
+        "video_tower.", "image_tower.", "encoder.", "projector."})
+    for (const char* prefix : {"", "model.", "thinker.", "thinker.model."})
+      d.names.ignored_begins.push_back(std::string(prefix) + part);
+  for (const char* speech : {"talker.", "token2wav.", "code2wav."}) d.names.ignored_begins.push_back(speech);
 }
 
 // Formats a token id or a list of token ids as "1,2"; absent as "".
@@ -267,12 +272,15 @@ Result<Decoder> read_config(const std::string& folder, bool long_context, Quanti
   INVAR_CHECK_OK(check_settings(object, reader, &d));  // what is not covered is said first
   if (text_config.whole) {
     place_in_whole_model(d);
-    whole.erase("text_config");
-    ConfigReader outer(whole, path);  // where the language model has these keys, too
-    for (const char* key : {"quantization_config", "compression_config"})
-      if (reader.was_read(key)) outer.require_neutral(key);
-    INVAR_CHECK_OK(outer.status());
-    INVAR_CHECK_OK(check_settings(whole, reader));
+    const char* part = text_config.whole->part;
+    for (Value about : part ? std::vector<Value>{whole.get(part), whole} : std::vector<Value>{whole}) {
+      about.erase("text_config");
+      ConfigReader outer(about, path);  // where the language model has these keys, too
+      for (const char* key : {"quantization_config", "compression_config"})
+        if (reader.was_read(key)) outer.require_neutral(key);
+      INVAR_CHECK_OK(outer.status());
+      INVAR_CHECK_OK(check_settings(about, reader));
+    }
   }
   INVAR_CHECK_OK(reader.status());
   if (long_context && std::ranges::none_of(d.ropes, &RopeParameters::long_factors))

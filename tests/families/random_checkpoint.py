@@ -20,6 +20,8 @@ def values(name, shape, seed, number, centre=1):
     units = ((raw >> np.uint64(48)).astype(np.int64) - 32768).astype(np.float64) / 32768
     if name.endswith("A_log"):  # decays that remember some positions and many
         return (2 * units - 2).reshape(shape)
+    if name.endswith("recurrent_param"):
+        return (2 * units - 4).reshape(shape)
     if len(shape) == 0:
         return units.reshape(()) / 4
     if len(shape) == 1:

@@ -64,7 +64,7 @@ def test_logits_against_float64(model):
     vector, plan = model
     ours = logits(plan, vector)
     allowed = ALLOWED
-    if any("conv1d" in name or ".altup." in name for name in vector["shapes"]):
+    if any(re.search(r"conv_?1d|\.altup\.", name) for name in vector["shapes"]):
         allowed = max(ALLOWED, min(ALLOWED_RECURRENT, vector["float32_error"]))
     for row, exact in vector["rows"].items():
         error = np.abs(ours[int(row)] - np.array(exact)).max() / vector["largest"]
@@ -94,7 +94,7 @@ def test_bits_do_not_depend_on_what_computes_them(model):
         assert logits(plan, vector, *options).tobytes() == ours, options
 
 
-RECURRENT = [name for name, v in VECTORS.items() if any("conv1d" in n for n in v["shapes"])]
+RECURRENT = [n for n, v in VECTORS.items() if any(re.search("conv_?1d", t) for t in v["shapes"])]
 
 
 @pytest.mark.parametrize("model", RECURRENT, indirect=True)
@@ -195,23 +195,78 @@ WHOLE = re.findall(
     (ROOT / "src/checkpoint/text_config.h").read_text().split("kWholeModels")[1],
     re.M,
 )
+# Text models of other families than the usual one.
+WHOLE += [
+    ("llava", "LlavaForConditionalGeneration", "mistral"),
+    ("llava_next", "LlavaNextForConditionalGeneration", "granite"),
+    ("mistral3", "Mistral3ForConditionalGeneration", "ministral3"),
+    ("mistral3", "Mistral3ForConditionalGeneration", "mistral4"),
+    ("internvl", "InternVLForConditionalGeneration", "qwen3"),
+]
+PLACES = {
+    "idefics2": "model.text_model.",
+    "idefics3": "model.text_model.",
+    "smolvlm": "model.text_model.",
+    "qwen2_5_omni": "thinker.model.",
+    "qwen3_omni_moe": "thinker.model.",
+}
+
+
+def of_text(text_type):
+    """-> config, shapes and seed of a text model, also of one that is within larger ones alone."""
+    for v in VECTORS.values():
+        if v["config"]["model_type"] == text_type:
+            return v, v["config"], v["shapes"]
+    v = next(
+        v
+        for v in VECTORS.values()
+        if v["config"].get("text_config", {}).get("model_type") == text_type
+    )
+    place = re.compile(r"model\.language_model\.|language_model\.model\.")
+    names = {n: place.sub("model.", n).removeprefix("language_model.") for n in v["shapes"]}
+    shapes = {
+        names[n]: s
+        for n, s in v["shapes"].items()
+        if names[n].startswith(("model.embed", "model.layers", "model.norm", "lm_head"))
+    }
+    name = {"glm4v_text": "Glm4vTextModel", "mllama_text_model": "MllamaForCausalLM"}[text_type]
+    config = {**v["config"]["text_config"], "architectures": [name]}
+    if text_type == "glm4v_text":
+        config.pop("rope_scaling")  # how three positions share it
+    return v, config, shapes
+
+
+def said(text):
+    """The config with keys whose defaults are others within larger models."""
+    keys = {"rms_norm_eps": 1e-6, "norm_topk_prob": False, "attention_bias": False}
+    keys["head_dim"] = text["hidden_size"] // text["num_attention_heads"]
+    if not {"rope_parameters", "rope_scaling"} & text.keys():
+        keys["rope_theta"] = 10000.0
+    return keys | text
 
 
 @pytest.mark.parametrize("kind,architecture,text_type", WHOLE)
 def test_a_whole_model_is_its_text_model(kind, architecture, text_type, tmp_path):
     """The same logits, wherever the tensors of the text lie, and whatever lies beside them."""
-    vector = next(v for v in VECTORS.values() if v["config"]["model_type"] == text_type)
-    tied = "lm_head.weight" not in vector["shapes"]
-    whole = {"model_type": kind, "architectures": [architecture], "tie_word_embeddings": tied}
-    whole |= {"text_config": vector["config"], "vision_config": {"model_type": "siglip"}}
-    place = "model.text_model." if kind in ("idefics3", "smolvlm") else "model.language_model."
+    vector, text, stored = of_text(text_type)
+    if kind.startswith(("qwen", "voxtral", "glm4v_moe")):
+        text = said(text)
+    tied = "lm_head.weight" not in stored
+    whole = {"model_type": kind, "architectures": [architecture]}
+    about = {"text_config": text, "vision_config": {"model_type": "siglip"}}
+    about["tie_word_embeddings"] = tied
+    place = PLACES.get(kind, "model.language_model.")
+    omni = place.startswith("thinker.")
+    whole |= {"thinker_config": about} if omni else about
     answers = []
-    for number, config in enumerate((vector["config"], whole)):
+    for number, config in enumerate((text, whole)):
         folder = tmp_path / str(number)
-        shapes = dict(vector["shapes"])
+        shapes = dict(stored)
         if number:
             shapes = {n.replace("model.", place, 1): s for n, s in shapes.items()}
-        write(folder / "model", config, shapes, vector["seed"], like=vector["config"])
+        if number and omni:
+            shapes = {n.replace("lm_head", "thinker.lm_head"): s for n, s in shapes.items()}
+        write(folder / "model", config, shapes, vector["seed"], like=text)
         invar("export", "--model-name", folder / "model", "-o", folder)
         invar("compile", folder / "model.onnx", "-o", folder / "plan.invar")
         answers.append(logits(folder / "plan.invar", vector).tobytes())
@@ -267,6 +322,9 @@ def test_a_model_with_an_indexer_ends_where_it_begins_to_choose(name, tmp_path):
         "minimax",
         "zamba2",
         "longcat_flash",
+        "recurrent_gemma",
+        "xglm",
+        "codegen",
     ],
 )
 def test_receipts_are_equal_and_verify(name, tmp_path):
@@ -288,7 +346,7 @@ def test_receipts_are_equal_and_verify(name, tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    "lfm2_moe bamba mamba2 kimi_linear jamba minimax zamba2 longcat_flash".split(),
+    "lfm2_moe bamba mamba2 kimi_linear jamba minimax zamba2 longcat_flash recurrent_gemma".split(),
 )
 def test_states_keep_their_bits_in_batches_and_partitions(name, tmp_path):
     folder, prompts = with_tokenizer(name, tmp_path / "model"), tmp_path / "prompts.jsonl"

@@ -78,12 +78,16 @@ NO_EFFECT = {
     "index_head_dim", "index_n_heads", "indexer_types",
     # transformers ties nothing.
     "nemotron_h.tie_word_embeddings",
+    # How much is dropped in training, and with what an answer begins that has a source.
+    "activation_dropout", "xglm.decoder_start_token_id", "codegen.n_ctx",
+    # How training starts, and what the sizes of heads follow from.
+    "w_init_variance_scale", "final_w_init_variance_scale", "recurrent_gemma.head_dim",
     # transformers has no such positions, and asks nothing of the others.
     "learned_pos_emb", "embedding_fraction", "init_device", "emb_pdrop",
 }  # fmt: skip
 # Of some families they have one.
 EFFECT = {"phimoe.router_jitter_noise", "nemotron_h.time_step_min", "zamba2.time_step_min"}
-EFFECT |= {"mamba.time_step_rank", "falcon_mamba.time_step_rank"}
+EFFECT |= {"mamba.time_step_rank", "falcon_mamba.time_step_rank", "xglm.pad_token_id"}
 # Keys that need another one.
 WINDOW = {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1}
 LIMITED = {"topk_method": "group_limited_greedy"}
@@ -141,7 +145,7 @@ def family(request, tmp_path_factory):
     write(folder / "model", vector["config"], vector["shapes"], vector["seed"])
 
     def exported(changes):
-        config = {**vector["config"], **changes}
+        config = {k: v for k, v in {**vector["config"], **changes}.items() if v is not ...}
         (folder / "model/config.json").write_text(json.dumps(config))
         done = execute(["export", "--model-name", folder / "model", "-o", folder / "out"])
         if done.code:
@@ -166,3 +170,30 @@ def test_every_key_is_used_or_refused(family):
         if changed == bool(listed):
             silent.append(f"{key} = {value} " + ("has an effect" if changed else "has none"))
     assert silent == []
+
+
+# Tokens are those of the files, and what follows from sizes is another number with other sizes.
+OF_SIZES = {"bos_token_id", "eos_token_id", "hyperclovax.attention_multiplier"}
+ROPE_BESIDE = {
+    "rope_theta",
+    "rope_scaling",
+    "rope_local_base_freq",
+    "rotary_emb_base",
+    "rotary_pct",
+}
+ROPE_BESIDE |= {"partial_rotary_factor", "layer_rope_theta"}
+
+
+def test_an_absent_key_is_the_default_of_transformers(family):
+    """Where both forms of a config are covered, they are the same program."""
+    name, exported = family
+    different = []
+    for key, default in KEYS[name].items():
+        if default is None or {key, f"{name}.{key}"} & OF_SIZES:
+            continue
+        beside = ROPE_BESIDE if key == "rope_parameters" else set()
+        absent = dict.fromkeys(beside | {key}, ...)
+        made = [exported(absent), exported({**absent, key: default})]
+        if all(isinstance(m, bytes) for m in made) and made[0] != made[1]:
+            different.append(f"{key}, absent, is not {default}")
+    assert different == []

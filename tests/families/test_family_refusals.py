@@ -19,6 +19,7 @@ LONG = {"rope_type": "longrope", "short_factor": [1.0] * 4, "long_factor": [2.0]
 ALPHA = {"type": "dynamic", "alpha": 1000.0}
 GROWING = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 9}
 GROWING |= {"llama_4_scaling_beta": 0.1, "rope_theta": 1e4}
+MLLAMA = VECTORS["mllama-whole"]["config"]["text_config"]
 REFUSED = [
     ("deepseek_v3", "quantization_config", {"quant_method": "hqq"}, "bfloat16"),
     ("deepseek_v32", "layer_types", ["full_attention"] * 3, "indexed_attention"),
@@ -30,6 +31,11 @@ REFUSED = [
     ("longcat_flash", "mla_scale_q_lora", False, "mla_scale_q_lora"),
     ("longcat_flash", "attention_method", "GQA", "attention_method"),
     ("longcat_flash", "router_bias", True, "router_bias"),
+    ("openai-gpt", "afn", "swish", "afn"),
+    ("xglm", "pad_token_id", 5, "pad_token_id"),
+    ("xglm", "add_cross_attention", True, "add_cross_attention"),
+    ("recurrent_gemma", "block_types", ["recurrent", "global"], "global"),
+    ("recurrent_gemma", "conv1d_width", 9, "conv1d_width"),
     ("qwen3_5", "attn_output_gate", False, "attn_output_gate"),
     ("qwen3_5", "mamba_ssm_dtype", "bfloat16", "mamba_ssm_dtype"),
     ("qwen3_5", "hidden_act", "gelu", "hidden_act"),
@@ -146,6 +152,17 @@ BAD = [
     ("deepseek_v2", "n_group", 3, "n_group"),
     ("deepseek_v2", "num_experts_per_tok", None, "num_experts_per_tok"),
     ("glm4_moe_lite", "mlp_layer_types", ["dense"], "mlp_layer_types"),
+    ("codegen", "n_embd", 30, "n_embd"),
+    ("recurrent_gemma", "intermediate_size", 45, "intermediate_size"),
+    ("recurrent_gemma", "block_types", [], "block_types"),
+    ("recurrent_gemma", "lru_width", 33, "lru_width"),
+    (
+        "mllama-whole",
+        "text_config",
+        {**MLLAMA, "cross_attention_layers": [1, 9]},
+        "cross_attention_layers",
+    ),
+    ("mllama-whole", "text_config", {**MLLAMA, "cross_attention_layers": []}, "layers.1.self_attn"),
     ("minicpm3", "scale_depth", 0, "scale_depth"),
     ("minicpm3", "dim_model_base", -1, "dim_model_base"),
     ("mistral-window", "sliding_window", 0, "sliding_window"),

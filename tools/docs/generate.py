@@ -271,7 +271,11 @@ def native_types():
     registered = [
         name
         for file in ("family.cc", "seq2seq/seq2seq_family.cc")
-        for name in re.findall(r"  X\((\w+), \w+\)", (folder / "families" / file).read_text())
+        for match in re.findall(
+            r'  X\((\w+), \w+\)|{"([\w-]+)", describe_', (folder / "families" / file).read_text()
+        )
+        for name in match
+        if name
     ]
     if set(decoders) != set(registered):
         sys.exit(f"kArchitectures and the families differ: {set(decoders) ^ set(registered)}")

@@ -15,6 +15,7 @@ def main():
     transformers.utils.logging.set_verbosity_error()
     every = set(transformers.PretrainedConfig().to_dict())
     types = dict.fromkeys(c["model_type"] for c in CASES.values() if "text_config" not in c)
+    types = [name for name in types if name in transformers.CONFIG_MAPPING]
     keys = {
         name: {
             k: v for k, v in transformers.CONFIG_MAPPING[name]().to_dict().items() if k not in every

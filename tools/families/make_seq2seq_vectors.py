@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Writes tests/families/seq2seq/vectors.jsonl: for each encoder-decoder its config, the shapes of
-its tensors, float64 logits and 64 greedy tokens of transformers. Needs transformers and torch."""
+its tensors, float64 logits and 64 greedy tokens of transformers. Needs transformers and torch.
+
+make_seq2seq_vectors.py [NAME ...]: these, else those that are missing"""
 
 import json
 import logging
+import sys
 import tempfile
 from pathlib import Path
 
@@ -29,6 +32,8 @@ CLASSES = {
     "bart": "BartForConditionalGeneration", "mbart": "MBartForConditionalGeneration",
     "marian": "MarianMTModel", "pegasus": "PegasusForConditionalGeneration",
     "m2m_100": "M2M100ForConditionalGeneration", "t5": "T5ForConditionalGeneration",
+    "mt5": "MT5ForConditionalGeneration", "umt5": "UMT5ForConditionalGeneration",
+    "blenderbot": "BlenderbotForConditionalGeneration",
 }  # fmt: skip
 CASES = {
     "bart": ("bart", BART),
@@ -52,6 +57,16 @@ CASES = {
     "t5-narrow": ("t5", T5 | {
         "feed_forward_proj": "gated-silu", "relative_attention_num_buckets": 8,
         "relative_attention_max_distance": 20, "d_kv": 6, "layer_norm_epsilon": 1e-5,
+    }),
+    "mt5": ("mt5", T5 | {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}),
+    "mt5-tied": ("mt5", T5 | {"num_decoder_layers": 3}),
+    "umt5": ("umt5", T5 | {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}),
+    "umt5-tied": ("umt5", T5 | {"feed_forward_proj": "relu", "num_decoder_layers": 1}),
+    "blenderbot": ("blenderbot", BART | {
+        "normalize_before": True, "normalize_embedding": False, "add_final_layer_norm": True,
+    }),
+    "blenderbot-scaled": ("blenderbot", BART | {
+        "scale_embedding": True, "activation_function": "relu", "encoder_layers": 1,
     }),
 }  # fmt: skip
 
@@ -106,12 +121,15 @@ def main():
     logging.disable(logging.WARNING)
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
-    lines = []
+    lines = VECTORS.read_text().splitlines() if VECTORS.exists() else []
+    known = {json.loads(line)["name"]: line for line in lines}
     for i, (name, (kind, settings)) in enumerate(CASES.items()):
+        if name not in sys.argv[1:] and (sys.argv[1:] or name in known):
+            continue
         made = {"name": name, **vector(kind, settings, 700 + i)}
         print(name, made["texts"][0]["tokens"][:12], len(set(made["texts"][1]["tokens"])))
-        lines.append(json.dumps(made, separators=(",", ":")))
-    VECTORS.write_text("\n".join(lines) + "\n")
+        known[name] = json.dumps(made, separators=(",", ":"))
+    VECTORS.write_text("".join(known[name] + "\n" for name in CASES if name in known))
 
 
 if __name__ == "__main__":

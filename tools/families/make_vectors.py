@@ -15,6 +15,7 @@ import torch
 import transformers
 from cases import CASES
 from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 from torch.overrides import TorchFunctionMode
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,6 +38,8 @@ class Float64(TorchFunctionMode):
 
         if func is torch.Tensor.float:
             return args[0].double()
+        if func is torch.full:  # its default is float32, too
+            kwargs = {"dtype": torch.float32, **(kwargs or {})}
         args = [wider(a) for a in args]
         return func(*args, **{k: wider(v) for k, v in (kwargs or {}).items()})
 
@@ -87,6 +90,8 @@ def stored(name, config, shapes):
     if config["model_type"] == "kimi_linear":  # transformers saves dense layers as if sparse ones
         dense = re.compile(r"block_sparse_moe(?=\.(gate|up|down)_proj)")
         return {dense.sub("mlp", n): shape for n, shape in shapes.items()}
+    if config["model_type"] == "internlm2":
+        return of_internlm2(shapes)
     if config["model_type"] != "olmo_hybrid":
         return shapes
     # It names a norm of attention as one of recurrent layers, and divides a convolution of unequal
@@ -100,6 +105,72 @@ def stored(name, config, shapes):
             shape = [shapes[name.replace("_conv1d", "_proj")][0], *shape[1:]]
         out[name] = shape
     return out
+
+
+# What InternLM 2 calls tensors of Llama, and the matrix that has the rows of three.
+INTERNLM2 = {
+    "embed_tokens": "tok_embeddings",
+    "lm_head": "output",
+    "input_layernorm": "attention_norm",
+    "post_attention_layernorm": "ffn_norm",
+    "self_attn.o_proj": "attention.wo",
+    "mlp.gate_proj": "feed_forward.w1",
+    "mlp.up_proj": "feed_forward.w3",
+    "mlp.down_proj": "feed_forward.w2",
+}
+JOINED, PARTS = "attention.wqkv", ["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"]
+
+
+def of_internlm2(shapes):
+    """Shapes of Llama -> those of InternLM 2."""
+    out = {}
+    for name, shape in shapes.items():
+        if PARTS[0] in name:
+            parts = [shapes[name.replace(PARTS[0], part)] for part in PARTS]
+            out[name.replace(PARTS[0], JOINED)] = [sum(p[0] for p in parts), *shape[1:]]
+        elif not any(part in name for part in PARTS):
+            out[re.sub("|".join(INTERNLM2), lambda m: INTERNLM2[m[0]], name)] = shape
+    return dict(sorted(out.items()))
+
+
+def as_known(config):
+    """Of families that transformers lacks the config of the same model in one that it has."""
+    layers, width = config.get("num_hidden_layers"), config.get("hidden_size")
+    if config["model_type"] == "internlm2":
+        known = {"architectures": ["LlamaForCausalLM"], "attention_bias": config.get("bias", True)}
+        return (
+            {k: v for k, v in config.items() if k != "auto_map"} | {"model_type": "llama"} | known
+        )
+    if config["model_type"] == "minicpm":
+        known = {
+            "architectures": ["GraniteForCausalLM"],
+            "embedding_multiplier": config.get("scale_emb", 1),
+            "residual_multiplier": config.get("scale_depth", 1) / layers**0.5,
+            "logits_scaling": width / config.get("dim_model_base", 1),
+            "attention_multiplier": (width // config["num_attention_heads"]) ** -0.5,
+            "tie_word_embeddings": config.get("tie_word_embeddings", True),
+        }
+        return {**config, "model_type": "granite", **known}
+    return config
+
+
+def respell(folder, config, known):
+    """Gives a checkpoint of `config` the config and the tensors of `known`."""
+    (folder / "config.json").write_text(json.dumps(known))
+    if config["model_type"] != "internlm2":
+        return
+    tensors, out = load_file(folder / "model.safetensors"), {}
+    names = {ours: theirs for theirs, ours in INTERNLM2.items()}
+    groups = known["num_key_value_heads"]
+    size = known["hidden_size"] // known["num_attention_heads"]
+    for name, tensor in tensors.items():
+        if JOINED in name:  # of each head of keys those of queries, it, and its values
+            rows = tensor.unflatten(0, (groups, -1, size))
+            for part, rows in zip(PARTS, (rows[:, :-2], rows[:, -2:-1], rows[:, -1:])):
+                out[name.replace(JOINED, part)] = rows.flatten(0, 2).contiguous()
+        else:
+            out[re.sub("|".join(names), lambda m: names[m[0]], name)] = tensor
+    save_file(out, folder / "model.safetensors", {"format": "pt"})
 
 
 def use_factors_of_length(rotary):
@@ -139,9 +210,12 @@ def load(config, folder):
 def vector(name, config, seed):
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        shapes = stored(name, config, shapes_of(config, folder, auto_class(config)))
+        known = as_known(config)
+        shapes = stored(name, config, shapes_of(known, folder, auto_class(known)))
         write(folder / "model", config, shapes, seed)
-        model = load(config, folder / "model")
+        if known is not config:
+            respell(folder / "model", config, known)
+        model = load(known, folder / "model")
         text = config.get("text_config", config)
         types = text.get("layer_types") or []
         recurrent = any("conv" in n for n in shapes) or "linear_attention" in types

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 import transformers
-from make_vectors import ROOT, Float64, auto_class, shapes_of, stored
+from make_vectors import ROOT, Float64, as_known, auto_class, respell, shapes_of, stored
 
 sys.path[:0] = [str(ROOT / "tests/families"), str(ROOT / "tests/families/real")]
 from random_checkpoint import write  # noqa: E402
@@ -195,13 +195,16 @@ def computed(name, config):
     text = text_of(config)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        shapes = stored(name, text, shapes_of(text, folder, auto_class(text)))
+        known = as_known(text)
+        shapes = stored(name, text, shapes_of(known, folder, auto_class(known)))
         shapes = dict(sorted(shapes.items()))  # as unpacked() has them
         own = shapes
         if "text_config" in config:
             own = {n.replace("model.", "model.language_model.", 1): s for n, s in shapes.items()}
         write(folder / "model", text, shapes, SEED, like=config.get("text_config", config))
-        model = auto_class(text).from_pretrained(
+        if known is not text:
+            respell(folder / "model", text, known)
+        model = auto_class(known).from_pretrained(
             folder / "model",
             dtype=torch.float64,
             attn_implementation="eager",

@@ -83,6 +83,13 @@ SETTINGS = {
     "zaya": {"num_experts_per_tok": 1, "moe_topk": 1},
     "zamba": {"num_hidden_layers": 4, "layers_block_type": ["linear_attention", "hybrid"] * 2},
     "codegen": {"rotary_dim": 8},
+    "cohere_compass_text": {
+        "rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 1e4}},
+    },
+    "dbrx": {
+        "attn_config": {"kv_n_heads": 2, "rope_theta": 1e4, "clip_qkv": 8.0},
+        "ffn_config": {"ffn_hidden_size": 48, "hidden_size": 32, "moe_num_experts": 4, "moe_top_k": 2},
+    },
     "roformer": DECODER | {"embedding_size": 32},
     "electra": DECODER | {"embedding_size": 32},
     "rembert": DECODER | {"input_embedding_size": 32, "output_embedding_size": 32},
@@ -91,9 +98,10 @@ SETTINGS = {
     "mimo_v2_flash": {"num_hidden_layers": 2},
     **dict.fromkeys(
         ("bert", "bert-generation", "camembert", "data2vec-text", "ernie", "megatron-bert", "roberta",
-         "roberta-prelayernorm", "roc_bert", "xlm-roberta", "xlm-roberta-xl", "xmod"),
+         "roberta-prelayernorm", "roc_bert", "xlm-roberta", "xlm-roberta-xl"),
         DECODER,
     ),
+    "xmod": DECODER | {"default_language": "en_XX"},
 }  # fmt: skip
 # Causal types of transformers 5.24 without a recipe.
 KINDS = """

@@ -13,11 +13,13 @@ using onnx::quote;
 // model_type and the function that describes its models, each in a file of this folder.
 #define INVAR_FAMILIES(X)                \
   X(llama, llama)                        \
+  X(mllama_text_model, mllama)           \
   X(mistral, mistral)                    \
   X(qwen2, qwen2)                        \
   X(qwen3, qwen3)                        \
   X(gemma, gemma)                        \
   X(gemma2, gemma2)                      \
+  X(recurrent_gemma, recurrent_gemma)    \
   X(gemma3_text, gemma3)                 \
   X(phi, phi)                            \
   X(phi3, phi3)                          \
@@ -32,8 +34,10 @@ using onnx::quote;
   X(nemotron, nemotron)                  \
   X(glm, glm)                            \
   X(glm4, glm4)                          \
+  X(glm4v_text, glm4v)                   \
   X(ernie4_5, ernie4_5)                  \
   X(hunyuan_v1_dense, hunyuan_dense)     \
+  X(minicpm, minicpm)                    \
   X(minicpm3, minicpm3)                  \
   X(youtu, youtu)                        \
   X(deepseek_v2, deepseek_v2)            \
@@ -44,8 +48,10 @@ using onnx::quote;
   X(glm_moe_dsa, glm_moe_dsa)            \
   X(gpt2, gpt2)                          \
   X(gptj, gptj)                          \
+  X(codegen, codegen)                    \
   X(gpt_neox, gpt_neox)                  \
   X(opt, opt)                            \
+  X(xglm, xglm)                          \
   X(falcon, falcon)                      \
   X(qwen2_moe, qwen2_moe)                \
   X(qwen3_moe, qwen3_moe)                \
@@ -64,6 +70,7 @@ using onnx::quote;
   X(seed_oss, seed_oss)                  \
   X(arcee, arcee)                        \
   X(helium, helium)                      \
+  X(internlm2, internlm2)                \
   X(internlm3, internlm3)                \
   X(iquestcoder, iquestcoder)            \
   X(cwm, cwm)                            \
@@ -123,9 +130,10 @@ using onnx::quote;
 #define INVAR_DECLARE(type, function) void describe_##function(ConfigReader&, Decoder&);
 #define INVAR_ROW(type, function) {#type, describe_##function},
 INVAR_FAMILIES(INVAR_DECLARE)
+INVAR_DECLARE(, gpt)  // its model_type is no word of C++
 
 std::span<const Family> families() {
-  static constexpr Family kFamilies[] = {INVAR_FAMILIES(INVAR_ROW)};
+  static constexpr Family kFamilies[] = {INVAR_FAMILIES(INVAR_ROW){"openai-gpt", describe_gpt}};
   return kFamilies;
 }
 

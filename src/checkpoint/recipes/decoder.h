@@ -21,7 +21,7 @@ enum class Norm { rms, layer };
 enum class Block { pre, post, both, parallel, parallel_two, after, single, normed };
 enum class QkNorm { none, head, projection, heads };
 // How one weight holds queries, keys and values (decoder.6).
-enum class QkvLayout { split, concatenated, grouped };
+enum class QkvLayout { split, concatenated, grouped, quarters };
 enum class Activation { silu, gelu, gelu_tanh, relu, relu_squared, xielu };
 
 // Parts of names between the prefix and ".weight" or ".bias".
@@ -47,6 +47,7 @@ struct TensorNames {
   // Parts of names of layers. A layer of the checkpoint is two layers here (decoder.74), and the
   // number of the one stands behind them. Empty: each is one.
   std::vector<std::string> of_halves;
+  std::vector<int64_t> skipped;  // numbers of layers of the checkpoint that are none here, ascending
   std::vector<std::string> ignored = {".rotary_emb.inv_freq"};  // ends of names of tables
   std::vector<std::string> ignored_begins;                      // of parts that logits of text do not need
 };
@@ -63,7 +64,8 @@ enum class Mixer {
   none,
   selective,
   lightning,
-  shared
+  shared,
+  rglru
 };
 
 // Whether matrices of layers are ternary and rows are rounded to 8 bits before them, and what the
@@ -97,6 +99,7 @@ struct Decoder {
   TensorNames names;
   int64_t vocab_size = 0, hidden_size = 0, intermediate_size = 0;
   int64_t embedding_size = 0;  // 0: hidden_size
+  int64_t embedding_rows = 0;  // of the table; 0: vocab_size
   int64_t heads = 0, kv_heads = 0, head_dim = 0, max_positions = 0;
   bool long_context = false;  // the program of the prompts beyond LongRoPE's original length
   std::vector<Layer> layers;
@@ -139,7 +142,8 @@ struct Decoder {
   bool rope_interleaved = false;
   bool rope_reversed = false;  // the angles are negative
   Temperature temperature;
-  int64_t position_offset = 0;  // of a learned table; the model has one if names.positions
+  int64_t position_offset = 0;        // of the table of positions; the model has one if names.positions
+  bool sinusoidal_positions = false;  // the table is computed, not stored
 
   std::array<float, 2> mlp_scales = {1, 1};  // of the gate, and of what the MLP gives
   bool gated_mlp = true, fused_gate_up = false;
@@ -159,6 +163,7 @@ struct Decoder {
   ShortConv short_conv;
   StateSpace state_space;
   SelectiveScan selective_scan;
+  Rglru rglru;
   SharedBlocks shared_blocks;
   int64_t unused_layers =
       0;  // behind the last one, for predicting several tokens; their tensors are not read

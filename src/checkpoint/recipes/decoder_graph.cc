@@ -45,23 +45,17 @@ void DecoderGraph::angles() {
 std::string DecoderGraph::embedded() {
   const std::string name = prefix_ + d_.names.embedding;
   const bool from_head = d_.tied && !b_.has(name + ".weight");
-  std::string x = b_.node(
-      "Gather", name,
-      {b_.weight((from_head ? head_ : name) + ".weight", {d_.vocab_size, embedding_size()}), "input_ids"},
-      {{"axis", int64_t{0}}});
+  std::string x =
+      b_.node("Gather", name,
+              {b_.weight((from_head ? head_ : name) + ".weight",
+                         {d_.embedding_rows ? d_.embedding_rows : d_.vocab_size, embedding_size()}),
+               "input_ids"},
+              {{"axis", int64_t{0}}});
   x = scaled("Mul", name + ".embedding_scale", x, d_.embedding_scale, 1);
   if (!d_.names.embedding_norm.empty()) x = block_norm(prefix_ + d_.names.embedding_norm, x);
   if (d_.embedding_size != 0)
     x = linear(prefix_ + d_.names.project_in, x, d_.embedding_size, d_.hidden_size, false);
-  if (d_.names.positions.empty()) return x;
-  const std::string table = prefix_ + d_.names.positions;
-  std::string ids = "position_ids";
-  if (d_.position_offset != 0)
-    ids = b_.node("Add", "position_ids.moved",
-                  {ids, b_.constant("position_offset", std::vector{d_.position_offset})});
-  const std::string rows =
-      b_.weight(table + ".weight", {d_.max_positions + d_.position_offset, d_.hidden_size});
-  return b_.node("Add", table + ".added", {x, b_.node("Gather", table, {rows, ids}, {{"axis", int64_t{0}}})});
+  return d_.names.positions.empty() ? x : with_positions(x);
 }
 
 // Queries, keys and values; queries alone where the keys are another layer's.
@@ -85,12 +79,14 @@ Strings DecoderGraph::projections(size_t layer, const std::string& p, const std:
   }
   const std::string all = linear(p + n.qkv, x, d_.hidden_size, q + 2 * kv, d_.qkv_bias);
   if (d_.qkv_layout == QkvLayout::concatenated) return parts(p + n.qkv + ".split", all, 2, {q, kv, kv});
-  // Each head of keys stands behind the heads of queries that use it, and its values behind it.
-  const int64_t groups = d_.kv_heads, queries = q / groups;
-  const std::string grouped =
-      reshaped(p + n.qkv + ".grouped", all, {0, 0, groups, queries + 2 * d_.head_dim});
-  Strings out = parts(p + n.qkv + ".split", grouped, 3, {queries, d_.head_dim, d_.head_dim});
+  // Each head of keys stands behind the heads of queries that use it, and its values behind it. A
+  // quarter has its part of values before that of keys.
+  const bool quarters = d_.qkv_layout == QkvLayout::quarters;
+  const int64_t groups = quarters ? 4 : d_.kv_heads, queries = q / groups, keys = kv / groups;
+  const std::string grouped = reshaped(p + n.qkv + ".grouped", all, {0, 0, groups, queries + 2 * keys});
+  Strings out = parts(p + n.qkv + ".split", grouped, 3, {queries, keys, keys});
   for (size_t i = 0; i < out.size(); ++i) out[i] = reshaped(out[i] + ".flat", out[i], {0, 0, i ? kv : q});
+  if (quarters) std::swap(out[1], out[2]);
   return out;
 }
 
@@ -209,6 +205,7 @@ std::string DecoderGraph::mixed(size_t layer, const std::string& x) {
   if (mixer == Mixer::state_space) return state_space(layer, x);
   if (mixer == Mixer::selective) return selective_scan(layer, x);
   if (mixer == Mixer::lightning) return lightning(layer, x);
+  if (mixer == Mixer::rglru) return rglru(layer, x);
   const std::string y = attention(layer, x);
   if (mixer != Mixer::both) return y;
   return b_.node("Add", y + ".with_states", {state_space(layer, x), y});
@@ -316,6 +313,8 @@ Result<onnx::Graph> DecoderGraph::build() {
   for (int64_t i = 0; i < d_.unused_layers; ++i)
     unused.push_back(prefix_ + d_.names.layers + std::to_string(static_cast<int64_t>(d_.layers.size()) + i) +
                      ".");
+  for (int64_t number : d_.names.skipped)
+    unused.push_back(prefix_ + d_.names.layers + std::to_string(number) + ".");
   INVAR_CHECK_OK(b_.check_unused(d_.names.ignored, unused));
   return std::move(graph);
 }

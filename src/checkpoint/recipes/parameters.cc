@@ -84,7 +84,7 @@ std::string numbers_of(const Numbers& numbers) {
 
 // A number a layer; nothing where all are the neutral one.
 template <class Number>
-void add_numbers(const Decoder& d, const char* name, Number Layer::*member, Parameters& p) {
+void add_numbers(const Decoder& d, const char* name, Number Layer::* member, Parameters& p) {
   std::string numbers;
   bool neutral = true;
   for (const Layer& layer : d.layers) {
@@ -165,7 +165,7 @@ void add_scales(const Decoder& d, Parameters& p) {
 // Adds the parameters of layers whose mixer is not attention.
 void add_mixers(const Decoder& d, Parameters& p) {
   add_layers(d, "layer_mixers", 'a', p,
-             [](const Layer& l) { return "adcsbnmlt"[static_cast<size_t>(l.mixer)]; });
+             [](const Layer& l) { return "adcsbnmltr"[static_cast<size_t>(l.mixer)]; });
   if (const ShortConv& c = d.short_conv; c.width != 0) {
     p["conv_width"] = parameter(c.width);
     if (c.bias) p["conv_bias"] = parameter(true);
@@ -193,6 +193,11 @@ void add_mixers(const Decoder& d, Parameters& p) {
     p["shared_blocks"] = parameter(b.count);
     if (b.rank != 0) p["shared_rank"] = parameter(b.rank);
     if (b.attends_with_rank) p["shared_attention_rank"] = parameter(true);
+  }
+  if (const Rglru& g = d.rglru; g.channels != 0) {
+    p["rglru_channels"] = parameter(g.channels);
+    p["rglru_blocks"] = parameter(g.blocks);
+    p["rglru_conv_width"] = parameter(g.width);
   }
   const SelectiveScan& m = d.selective_scan;
   if (m.channels == 0) return;
@@ -232,13 +237,21 @@ void add_kinds_of_layers(const Decoder& d, Parameters& p) {
   if (p.contains("layer_experts")) add_experts(d.experts, p);
 }
 
+// Adds the parameters of the tables of tokens and of positions.
+void add_tables(const Decoder& d, Parameters& p) {
+  if (d.embedding_size != 0) p["embedding_size"] = parameter(d.embedding_size);
+  if (d.embedding_rows != 0) p["embedding_rows"] = parameter(d.embedding_rows);
+  if (d.position_offset != 0) p["position_offset"] = parameter(d.position_offset);
+  if (d.sinusoidal_positions) p["sinusoidal_positions"] = parameter(true);
+}
+
 // A parameter is there if it differs from the same member of a Decoder that nobody has set. So
 // programs stay the same when a later version adds a switch.
 Parameters decoder_parameters(const Decoder& d) {
   static constexpr const char* kBlocks[] = {"pre",          "post",  "both",   "parallel",
                                             "parallel_two", "after", "single", "normed"};
   static constexpr const char* kQkNorms[] = {"none", "head", "projection", "heads"};
-  static constexpr const char* kLayouts[] = {"split", "concatenated", "grouped"};
+  static constexpr const char* kLayouts[] = {"split", "concatenated", "grouped", "quarters"};
   static constexpr const char* kActivations[] = {"silu", "gelu",         "gelu_tanh",
                                                  "relu", "relu_squared", "xielu"};
   const Decoder neutral;
@@ -274,7 +287,6 @@ Parameters decoder_parameters(const Decoder& d) {
   add("layer_input_size", &Decoder::layer_input_size);
   add("layer_scalar", &Decoder::layer_scalar);
   add("qkv_clip", &Decoder::qkv_clip);
-  add("embedding_size", &Decoder::embedding_size);
   add("attention_scale_by_layer", &Decoder::attention_scale_by_layer);
   add("alibi_bias_max", &Decoder::alibi_bias_max);
   add("alibi_scale", &Decoder::alibi_scale);
@@ -292,7 +304,6 @@ Parameters decoder_parameters(const Decoder& d) {
   add("v_head_dim", &Decoder::v_head_dim);
   add("rope_interleaved", &Decoder::rope_interleaved);
   add("rope_reversed", &Decoder::rope_reversed);
-  add("position_offset", &Decoder::position_offset);
   add("gated_mlp", &Decoder::gated_mlp);
   add("fused_gate_up", &Decoder::fused_gate_up);
   add("embedding_scale", &Decoder::embedding_scale);
@@ -309,6 +320,7 @@ Parameters decoder_parameters(const Decoder& d) {
   add_mixers(d, p);
   add_altup(d.altup, p);
   add_scales(d, p);
+  add_tables(d, p);
   if (p.contains("layer_windows")) p["window"] = parameter(d.window);
   add_temperature(d.temperature, p);
   for (size_t i = 0; i < d.ropes.size(); ++i) add_rope(d.ropes[i], i ? "local_" : "", p);

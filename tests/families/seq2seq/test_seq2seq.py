@@ -80,7 +80,7 @@ def folder_of(path, name, **settings):
     return path
 
 
-@pytest.mark.parametrize("name", ["bart", "t5-gated"])
+@pytest.mark.parametrize("name", ["bart", "t5-gated", "umt5", "blenderbot"])
 def test_receipts_are_verified(tmp_path, name):
     """Greedy and sampled; the receipt binds what the decoder began with, and one of several prompts
     together is that of the prompt alone."""

@@ -14,7 +14,7 @@ void describe_mimo_v2_flash(ConfigReader& r, Decoder& d) {
   d.attention_sinks = d.attention_sinks_of_windows = true;
   // The key of the first code does not count the query's own position.
   const int64_t window = r.find("sliding_window_size") ? r.size("sliding_window_size", 0) + 1 : 0;
-  const int64_t named = read_window(r, 128);
+  const int64_t named = read_window(r, 129);
   read_layer_types(r, d, window ? window : named,
                    [](const Decoder&, size_t i) { return i != 0 && (i + 1) % 6 != 0; });
   d.names.sinks = "self_attn.attention_sink_bias";

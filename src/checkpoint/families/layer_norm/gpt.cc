@@ -1,5 +1,6 @@
-// GPT-2: a table of positions, weights stored transposed. GPT-J: partly rotated, in parallel.
-// GPT BigCode: one head of keys. GPT Neo: windows in every second layer, scores without scale.
+// GPT: norms behind attention and MLP. GPT-2: a table of positions, weights stored transposed.
+// GPT-J: partly rotated, in parallel. CodeGen: the same with joined projections. GPT BigCode: one
+// head of keys. GPT Neo: windows in every second layer, scores without scale.
 #include <algorithm>
 
 #include "checkpoint/architecture.h"
@@ -108,6 +109,24 @@ void describe_gpt2(ConfigReader& r, Decoder& d) {
   if (!r.flag("scale_attn_weights", true)) d.attention_scale = 1;
 }
 
+// Files have the names of the first code, without the prefix.
+void describe_gpt(ConfigReader& r, Decoder& d) {
+  read_gpt(r, d);
+  TensorNames& n = d.names;
+  n.other_places = {{"", n.head}};
+  name_as_gpt2(n);
+  n.embedding = "tokens_embed", n.positions = "positions_embed";
+  n.ignored.push_back("position_ids");
+  const std::string name = r.text("afn", "gelu");  // the approximation is called gelu, too
+  if (name != "gelu" && name != "gelu_new")
+    return r.refuse("'afn' = " + onnx::quote(name) + " is not covered");
+  d.activation = Activation::gelu_tanh;
+  d.block = Block::after, d.final_norm = false;
+  d.tied = r.flag("tie_word_embeddings", true);
+  d.transposed_weights = d.qkv_bias = d.output_bias = true;
+  d.qkv_layout = QkvLayout::concatenated;
+}
+
 void describe_gptj(ConfigReader& r, Decoder& d) {
   read_gpt(r, d);
   TensorNames& n = d.names;
@@ -125,6 +144,14 @@ void describe_gptj(ConfigReader& r, Decoder& d) {
   d.rotary_dim = r.is_null("rotary_dim") ? d.head_dim : r.size("rotary_dim", 64);
   if (d.rotary_dim % 2 != 0 || d.rotary_dim > d.head_dim)
     r.reject("'rotary_dim' = " + std::to_string(d.rotary_dim) + " is odd or larger than a head");
+}
+
+void describe_codegen(ConfigReader& r, Decoder& d) {
+  describe_gptj(r, d);
+  d.names.qkv = "attn.qkv_proj";
+  d.names.ignored.push_back(".attn.causal_mask");
+  d.qkv_layout = QkvLayout::quarters;
+  if (d.hidden_size % 4 != 0) r.reject("'n_embd' is not a multiple of 4");
 }
 
 }  // namespace invar::checkpoint

@@ -12,7 +12,7 @@ void describe_bitnet(ConfigReader& r, Decoder& d) {
   d.qkv_bias = d.output_bias = r.flag("attention_bias");
   d.names.attention_sub_norm = "self_attn.attn_sub_norm";
   d.names.mlp_sub_norm = "ffn_sub_norm";
-  read_rope(r, {}, d);
+  read_rope(r, {.theta = 500000}, d);
   r.find("auto_map");  // of the code before transformers had the family
   const json::Value* how = r.find("quantization_config");
   if (!how) return;

@@ -1,4 +1,4 @@
-// Families that are Llama but for a switch or two: Seed-OSS, Arcee, Helium, InternLM 3,
+// Families that are Llama but for a switch or two: Seed-OSS, Arcee, Helium, InternLM 2 and 3,
 // IQuest-Coder, Code World Model, Apertus, nanochat.
 #include "checkpoint/families/family.h"
 
@@ -35,6 +35,20 @@ void describe_helium(ConfigReader& r, Decoder& d) {
   d.qkv_bias = r.flag("attention_bias");
   d.rope_interleaved = true;
   read_rope(r, {.theta = 100000}, d);
+}
+
+// transformers has no class of InternLM 2.
+void describe_internlm2(ConfigReader& r, Decoder& d) {
+  read_kin(r, d, 0, 0, 1e-6);
+  d.qkv_bias = d.output_bias = r.flag("bias", true);
+  d.qkv_layout = QkvLayout::grouped;
+  r.find("auto_map");
+  read_rope(r, {}, d);
+  TensorNames& n = d.names;
+  n.embedding = "tok_embeddings", n.head = "output";
+  n.attention_norm = "attention_norm", n.mlp_norm = "ffn_norm";
+  n.qkv = "attention.wqkv", n.o = "attention.wo";
+  n.gate = "feed_forward.w1", n.up = "feed_forward.w3", n.down = "feed_forward.w2";
 }
 
 // The files have the keys of the original code, qkv_bias and bias. transformers has one for both.

@@ -4,13 +4,16 @@
 
 namespace invar::checkpoint {
 
-#define INVAR_SEQ2SEQ(X) \
-  X(bart, bart)          \
-  X(mbart, mbart)        \
-  X(marian, marian)      \
-  X(pegasus, pegasus)    \
-  X(m2m_100, m2m_100)    \
-  X(t5, t5)              \
+#define INVAR_SEQ2SEQ(X)    \
+  X(bart, bart)             \
+  X(mbart, mbart)           \
+  X(marian, marian)         \
+  X(pegasus, pegasus)       \
+  X(m2m_100, m2m_100)       \
+  X(blenderbot, blenderbot) \
+  X(t5, t5)                 \
+  X(mt5, mt5)               \
+  X(umt5, umt5)             \
   X(whisper, whisper)
 
 #define INVAR_DECLARE(type, function) void describe_##function(ConfigReader&, Seq2Seq&);

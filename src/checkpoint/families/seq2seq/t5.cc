@@ -1,4 +1,5 @@
-// T5, and T5 1.1 with its gated MLP (FLAN-T5).
+// T5, and T5 1.1 with its gated MLP (FLAN-T5). mT5 is T5 1.1 with other defaults; in UMT5 each
+// layer has biases of its own.
 #include <cmath>
 
 #include "checkpoint/families/seq2seq/seq2seq_family.h"
@@ -17,9 +18,16 @@ static Seq2SeqNames t5_names(bool decoder) {
   return n;
 }
 
-void describe_t5(ConfigReader& r, Seq2Seq& m) {
+// What is absent.
+struct T5Defaults {
+  int64_t intermediate_size = 2048, layers = 6, heads = 8, vocab_size = 32128;
+  const char* activation = "relu";
+};
+static constexpr T5Defaults kMT5{1024, 8, 6, 250112, "gated-gelu"};
+
+static void read_t5(ConfigReader& r, Seq2Seq& m, const T5Defaults& absent) {
   m.prefix = "", m.layers = "block.", m.final_norm = "final_layer_norm", m.embedding_norm = "";
-  m.position_bias = "block.0.layer.0.SelfAttention.relative_attention_bias";
+  m.position_bias = "layer.0.SelfAttention.relative_attention_bias";
   m.positions = SourcePositions::buckets;
   m.norm = Norm::rms, m.pre_norm = true, m.bias = false;
   m.hidden_size = r.size("d_model", 512);
@@ -35,19 +43,34 @@ void describe_t5(ConfigReader& r, Seq2Seq& m) {
   // not).
   if (r.flag("tie_word_embeddings", true))
     m.head_scale = static_cast<float>(1 / std::sqrt(static_cast<double>(m.hidden_size)));
-  std::string act = r.text("feed_forward_proj", "relu");
+  std::string act = r.text("feed_forward_proj", absent.activation);
   const bool gated = act.starts_with("gated-");
   if (act == "gated-gelu") act = "gated-gelu_new";
   read_activation(r, m, "feed_forward_proj", gated ? act.substr(6) : act);
-  const int64_t layers = r.size("num_layers", 6);
+  const int64_t layers = r.size("num_layers", absent.layers);
   for (Seq2SeqSide* s : {&m.encoder, &m.decoder}) {
     s->names = t5_names(s == &m.decoder);
     if (gated) s->names.gate = s->names.up + "_0", s->names.up += "_1";
     s->layers = s == &m.decoder ? r.size("num_decoder_layers", layers) : layers;
-    s->heads = r.size("num_heads", 8), s->head_dim = r.size("d_kv", 64);
-    s->intermediate_size = r.size("d_ff", 2048), s->vocab_size = r.size("vocab_size", 32128);
+    s->heads = r.size("num_heads", absent.heads), s->head_dim = r.size("d_kv", 64);
+    s->intermediate_size = r.size("d_ff", absent.intermediate_size);
+    s->vocab_size = r.size("vocab_size", absent.vocab_size);
     s->attention_scale = 1;
   }
+}
+
+void describe_t5(ConfigReader& r, Seq2Seq& m) {
+  read_t5(r, m, {});
+}
+
+void describe_mt5(ConfigReader& r, Seq2Seq& m) {
+  read_t5(r, m, kMT5);
+  m.head_scale = 1;
+}
+
+void describe_umt5(ConfigReader& r, Seq2Seq& m) {
+  read_t5(r, m, kMT5);
+  m.biases_of_layers = true;
 }
 
 }  // namespace invar::checkpoint

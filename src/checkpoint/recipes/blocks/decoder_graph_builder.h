@@ -23,12 +23,13 @@ class DecoderGraph {
     };
     for (const auto& [prefix, head] : d_.names.other_places)
       if (!has_layers(prefix_) && has_layers(prefix)) prefix_ = prefix, head_ = head;
-    if (!d_.names.of_halves.empty()) b_.spell([this](const std::string& name) { return of_half(name); });
+    if (!d_.names.of_halves.empty() || !d_.names.skipped.empty())
+      b_.spell([this](const std::string& name) { return stored_name(name); });
   }
   Result<onnx::Graph> build();
 
  private:
-  std::string of_half(const std::string& name) const;
+  std::string stored_name(const std::string& name) const;
   std::string linear(const std::string& name, const std::string& x, int64_t in, int64_t out, bool bias);
   // y, which the linear layer `name` made of x, with what an adapter adds (weights.23).
   std::string adapted(const std::string& name, const std::string& x, const std::string& y, int64_t in,
@@ -45,6 +46,7 @@ class DecoderGraph {
 
   void angles();
   std::string embedded();
+  std::string with_positions(const std::string& x);
   std::string with_hidden(const std::string& x);
   Strings projections(size_t layer, const std::string& p, const std::string& x);
   std::string qk_norm(const std::string& name, const std::string& x, int64_t heads, int64_t head_dim);
@@ -72,6 +74,8 @@ class DecoderGraph {
   std::string state_space(size_t layer, const std::string& x);
   std::string selective_scan(size_t layer, const std::string& x);
   std::string lightning(size_t layer, const std::string& x);
+  std::string block_gate(const std::string& name, const std::string& x);
+  std::string rglru(size_t layer, const std::string& x);
   std::string shared_linear(const std::string& p, const std::string& owner, const std::string& name,
                             const std::string& x, int64_t in, int64_t out);
   std::string with_rank(const std::string& p, const std::string& owner, const std::string& list,

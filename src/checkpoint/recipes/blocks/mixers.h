@@ -1,6 +1,6 @@
 // What takes the place of attention in recurrent layers: the gated delta rule, a short convolution,
-// or a state-space layer of Mamba or Mamba-2 (spec/decoder.md decoder.50 to decoder.53, decoder.61,
-// decoder.62, decoder.65), and blocks before such layers. Part of Decoder.
+// a state-space layer of Mamba or Mamba-2, or an RG-LRU (spec/decoder.md decoder.50 to decoder.53,
+// decoder.61, decoder.62, decoder.65, decoder.76), and blocks before such layers. Part of Decoder.
 #pragma once
 
 #include <array>
@@ -66,6 +66,13 @@ struct SelectiveScan {
   // Norms of time steps, B and C: with weights, or with weights of 1 and an epsilon of their own.
   bool norm = false;
   float plain_norm_epsilon = 0;
+};
+
+// The real-gated linear recurrent unit of Griffin (decoder.76). Its tensors begin with `name`.
+struct Rglru {
+  std::string name = "temporal_block.";
+  int64_t channels = 0, blocks = 0;  // blocks: of the matrices of gates. channels 0: no layer has one
+  int64_t width = 0;                 // of the convolution
 };
 
 // Blocks of attention and MLP, each of which several layers share (decoder.72). Their tensors lie

@@ -8,13 +8,15 @@
 namespace invar::checkpoint {
 
 // The name in the checkpoint: layers 2 i and 2 i + 1 are the halves 0 and 1 of its layer i.
-std::string DecoderGraph::of_half(const std::string& name) const {
+std::string DecoderGraph::stored_name(const std::string& name) const {
   const std::string begin = prefix_ + d_.names.layers;
   size_t at = begin.size(), layer = 0;
   if (!name.starts_with(begin)) return name;
   while (at < name.size() && name[at] >= '0' && name[at] <= '9')
     layer = 10 * layer + static_cast<size_t>(name[at++] - '0');
   const std::string rest = name.substr(std::min(at + 1, name.size()));
+  for (int64_t skipped : d_.names.skipped) layer += static_cast<size_t>(skipped) <= layer;
+  if (d_.names.of_halves.empty()) return begin + std::to_string(layer) + "." + rest;
   const std::string whole = begin + std::to_string(layer / 2) + ".";
   for (const std::string& part : d_.names.of_halves)
     if (rest.starts_with(part))

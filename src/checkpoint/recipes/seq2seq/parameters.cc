@@ -41,6 +41,7 @@ onnx::Recipe recipe_of(const Seq2Seq& m) {
   add("pad_token_id", &Seq2Seq::padding);
   add("relative_attention_num_buckets", &Seq2Seq::buckets);
   add("relative_attention_max_distance", &Seq2Seq::farthest);
+  add("biases_of_layers", &Seq2Seq::biases_of_layers);
   add("pre_norm", &Seq2Seq::pre_norm);
   add("bias", &Seq2Seq::bias);
   add("embedding_scale", &Seq2Seq::embedding_scale);

@@ -40,7 +40,8 @@ struct Seq2Seq {
   std::string family, architecture;                               // model_type and class of transformers
   std::string prefix = "model.", layers = "layers.", final_norm;  // final_norm "": none
   std::string embedding_norm = "layernorm_embedding";             // "": none
-  std::string position_bias;                                      // of a side, whole but for its name
+  std::string position_bias;                                      // of a layer
+  bool biases_of_layers = false;                                  // each has its own, not that of the first
   Seq2SeqSide encoder, decoder;
   int64_t hidden_size = 0;
   int64_t max_positions = 0;  // of tables

@@ -54,7 +54,7 @@ class Seq2SeqGraph {
   std::string position_rows(const std::string& side, const std::string& ids);
   std::string heard();
   std::string listen(const std::string& name, const std::string& x, int64_t channels, int64_t stride);
-  std::string biases(const std::string& side, const Seq2SeqSide& s);
+  std::string biases(const std::string& side, const Seq2SeqSide& s, int64_t layer);
   std::string attention(const std::string& p, const Seq2SeqSide& s, const std::string& x, size_t layer);
   std::string cross_attention(const std::string& p, const std::string& x);
   std::string mlp(const std::string& p, const Seq2SeqSide& s, const std::string& x);
@@ -68,7 +68,7 @@ class Seq2SeqGraph {
 
   const Seq2Seq& m_;
   GraphBuilder b_;
-  std::string biases_, encoded_;  // of the side that is built; what the encoder gives
+  std::string biases_, encoded_;  // of the layer that is built; what the encoder gives
 };
 
 std::string Seq2SeqGraph::linear(const std::string& name, const std::string& x, int64_t in, int64_t out,
@@ -174,9 +174,9 @@ std::string Seq2SeqGraph::embedded(const std::string& side, const Seq2SeqSide& s
 }
 
 // What attention adds for a distance, [heads, 2 farthest + 1].
-std::string Seq2SeqGraph::biases(const std::string& side, const Seq2SeqSide& s) {
+std::string Seq2SeqGraph::biases(const std::string& side, const Seq2SeqSide& s, int64_t layer) {
   if (m_.positions != SourcePositions::buckets) return "";
-  const std::string name = m_.prefix + side + m_.position_bias;
+  const std::string name = m_.prefix + side + m_.layers + std::to_string(layer) + "." + m_.position_bias;
   const std::string buckets =
       b_.constant(side + "buckets", buckets_of(m_.buckets, m_.farthest, /*both_sides=*/!is_decoder()));
   const std::string rows = b_.node(
@@ -250,9 +250,10 @@ std::string Seq2SeqGraph::residual(const std::string& p, const std::string& norm
 
 // Ends in the value that the other parts read.
 void Seq2SeqGraph::side(const std::string& name, const Seq2SeqSide& s, const std::string& ids) {
-  biases_ = biases(name, s);
+  biases_ = biases(name, s, 0);
   std::string x = embedded(name, s, ids);
   for (size_t i = 0; i < static_cast<size_t>(s.layers) && b_.status(); ++i) {
+    if (i != 0 && m_.biases_of_layers) biases_ = biases(name, s, static_cast<int64_t>(i));
     const std::string p = m_.prefix + name + m_.layers + std::to_string(i) + ".";
     x = residual(p, s.names.attention_norm, "attended", x,
                  [&](const std::string& at) { return attention(p, s, at, i); });
