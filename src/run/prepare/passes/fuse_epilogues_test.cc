@@ -93,7 +93,8 @@ class RandomProgram {
           whole_.push_back(node(below(2) ? "relu" : "sigmoid", {any(whole_)}, DType::f32, {}, shape_));
           break;
         case 6:
-          whole_.push_back(node("clip", {any(whole_)}, DType::f32, {{"min", F32Bits{0xbe800000}}, {"max", F32Bits{0x3f000000}}}, shape_));
+          whole_.push_back(node("clip", {any(whole_)}, DType::f32,
+                                {{"min", F32Bits{0xbe800000}}, {"max", F32Bits{0x3f000000}}}, shape_));
           break;
         default: whole_.push_back(node("add", {any(whole_), any(whole_)}, DType::f32, {}, shape_));
       }
