@@ -209,6 +209,7 @@ void gather_words(const ByteCall& b, const int32_t* x, int64_t begin, int64_t n,
   }
 }
 
+constexpr int64_t kWeightsAhead = 64 * kWordRows;
 // Sums of R output channels at V vectors of places.
 template <int R, int V>
 INVAR_INLINE void word_sums(const int32_t* w, int64_t stride, const int32_t* panel, int64_t words,
@@ -217,6 +218,7 @@ INVAR_INLINE void word_sums(const int32_t* w, int64_t stride, const int32_t* pan
 #pragma GCC unroll 64
   for (int i = 0; i < R * V; ++i) acc[i] = set1_i(0);
   for (int64_t k = 0; k < words; ++k, w += stride, panel += kPair) {
+    __builtin_prefetch(w + kWeightsAhead);  // the hardware begins anew at each page
     I x[V];
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) x[v] = bits(in_register(from_bits(load_words(panel + v * kW))));
@@ -256,12 +258,33 @@ INVAR_INTERNAL void store_tile(const I* sum, int rows, int vectors, const RowEnd
     }
 }
 
+// buffered: `to` is a buffer of whole vectors, and no weight has a zero point.
 template <int R, int V>
 INVAR_INLINE void word_tile(const ByteCall& b, const int32_t* w, const int32_t* panel, const RowEnd* end,
-                            int64_t at, int64_t n, int32_t* to, int64_t stride) {
+                            int64_t at, int64_t n, int32_t* to, int64_t stride, bool buffered) {
   I sum[R * V];
   word_sums<R, V>(w, b.l.stride, panel + at * b.l.words, b.l.words, sum);
-  store_tile(sum, R, V, end, panel + b.l.words * kPlaces + at, n - at, to + at, stride);
+  if (!buffered) return store_tile(sum, R, V, end, panel + b.l.words * kPlaces + at, n - at, to + at, stride);
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 8
+    for (int v = 0; v < V; ++v)
+      store_i(to + at + r * kPlaces + v * kW, add(sum[r * V + v], set1_i(end[r].base)));
+}
+
+// Runs the steps on `rows` rows of n sums, kPlaces apart. Those of whole channels lie together in
+// the result and become one row.
+INVAR_INTERNAL void store_rows(const Epilogue& steps, int64_t at, int64_t n, int64_t rows, int64_t columns,
+                               RowScratch& s) {
+  if (n == columns && rows > 1 && rows * n <= kRow) {
+    for (int64_t i = 1; i < rows; ++i)
+      for (int64_t j = 0; j < n; j += kW)
+        store_part(reinterpret_cast<float*>(s.sums + i * n + j),
+                   from_bits(load_words(s.sums + i * kPlaces + j)),
+                   static_cast<int>(num::min_i64(n - j, kW)));
+    n *= rows, rows = 1;
+  }
+  for (int64_t i = 0; i < rows; ++i) store_row(steps, at + i * columns, n, s.sums + i * kPlaces, s.spare);
 }
 
 void run_places(const Call& call, const ByteCall& b, int64_t begin, int64_t end, RowScratch& rows_of) {
@@ -298,14 +321,13 @@ void run_places(const Call& call, const ByteCall& b, int64_t begin, int64_t end,
         constexpr int kR = decltype(tall)::value;
         for (int64_t v = 0; v < n; v += kPair) {
           if (n - v <= kW)
-            word_tile<kR, 1>(b, w, panel, ends, v, n, out, stride);
+            word_tile<kR, 1>(b, w, panel, ends, v, n, out, stride, steps && !zeros);
           else
-            word_tile<kR, kPlaceVectors>(b, w, panel, ends, v, n, out, stride);
+            word_tile<kR, kPlaceVectors>(b, w, panel, ends, v, n, out, stride, steps && !zeros);
         }
       };
       dispatch_tile_rows<kWordRows>(static_cast<int>(rows), tiles);
-      for (int64_t i = 0; steps && i < rows; ++i)
-        store_row(*steps, at + i * p.columns, n, out + i * stride, rows_of.spare);
+      if (steps) store_rows(*steps, at, n, rows, p.columns, rows_of);
       // Callbacks cost less for more rows at once.
       if ((r + rows - reported) * n < kEpilogueChunk && r + rows < to) continue;
       const Region done{at - (r - reported) * p.columns, n, r + rows - reported, p.columns};

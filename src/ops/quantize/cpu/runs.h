@@ -28,6 +28,25 @@ struct Scales {
   int32_t zero(int64_t at) const { return zeros ? static_cast<int32_t>(zeros[at]) : 0; }
 };
 
+// strip_bytes() where rows are short: the last elements are stored as a few larger ones.
+template <class T, class Fn>
+INVAR_INLINE void strip_row(T* out, int64_t n, Fn f) {
+  const int64_t whole = n / (4 * kW) * (4 * kW);
+  strip_bytes(out, whole, f);
+  int64_t left = n - whole;
+  if (left == 0) return;
+  I x[4] = {set1_i(0), set1_i(0), set1_i(0), set1_i(0)};
+  for (int v = 0; v * kW < left; ++v)
+    x[v] = f(whole + v * kW, static_cast<int>(left - v * kW < kW ? left - v * kW : kW));
+  T last[4 * kW], *to = out + whole;
+  store_limited(last, x);
+  const T* from = last;
+  for (; left >= 16; left -= 16, from += 16, to += 16) __builtin_memcpy(to, from, 16);
+  if (left & 8) __builtin_memcpy(to, from, 8), from += 8, to += 8;
+  if (left & 4) __builtin_memcpy(to, from, 4), from += 4, to += 4;
+  for (left &= 3; left > 0; --left) *to++ = *from++;
+}
+
 // quantized() by one scale. x times 1 / s, within +-1024, is less than 2^-12 from x / s (each of
 // three roundings is at most 2^-24 of it), so both round to one integer where the product is 2^-11
 // and more from a tie. Where a lane is not, and for NaN, x is divided. A quotient beyond 1023 in
@@ -56,12 +75,12 @@ INVAR_INLINE void quantize_run(const float* x, T* out, int64_t n, const Scales<T
   if (!run.each) {
     const Divisor by(s.scale[run.at]);
     const I zero = set1_i(s.zero(run.at));
-    strip_bytes(out, n, [&](int64_t i, int lanes) __attribute__((always_inline)) {
+    strip_row(out, n, [&](int64_t i, int lanes) __attribute__((always_inline)) {
       return quantized(get_part<F32>(x + i, lanes), by, zero);
     });
     return;
   }
-  strip_bytes(out, n, [&](int64_t i, int lanes) __attribute__((always_inline)) {
+  strip_row(out, n, [&](int64_t i, int lanes) __attribute__((always_inline)) {
     const I zero =
         s.zeros ? sub(offset_bytes(s.zeros + run.at + i, lanes), set1_i(kSignOffset<T>)) : set1_i(0);
     return quantized(get_part<F32>(x + i, lanes), get_part<F32>(s.scale + run.at + i, lanes), zero);
@@ -120,11 +139,11 @@ template <class T, class U>
 INVAR_INLINE void requantize_run(const T* q, U* out, int64_t n, const Factor<T>& from, const Divisor& to,
                                  I zero) {
   if (from.exact)
-    strip_bytes(out, n, [&](int64_t i, int lanes) __attribute__((always_inline)) {
+    strip_row(out, n, [&](int64_t i, int lanes) __attribute__((always_inline)) {
       return quantized(dequantized(q + i, from, lanes), to, zero);
     });
   else
-    strip_bytes(out, n, [&](int64_t i, int lanes) __attribute__((always_inline)) {
+    strip_row(out, n, [&](int64_t i, int lanes) __attribute__((always_inline)) {
       return quantized(canonicalize(dequantized(q + i, from, lanes)), to, zero);
     });
 }
