@@ -9,14 +9,19 @@
 namespace invar::dispute {
 namespace {
 
-// [batch, seq, constants...]
+// [batch, seq, constants...], where batch may be 1, or [batch * seq, constants...].
 bool has_rows(const plan::Plan& plan, const plan::Value& v) {
-  auto is = [&](size_t axis, const char* name) {
-    return v.shape[axis].symbol >= 0 &&
-           plan.symbols[static_cast<size_t>(v.shape[axis].symbol)] == DimExpr::symbol(name);
+  const DimExpr one = 1, batch = DimExpr::symbol("batch"), seq = DimExpr::symbol("seq");
+  const auto is = [&](size_t axis, const DimExpr& size) {
+    if (axis >= v.shape.size()) return false;
+    const plan::DimRef& d = v.shape[axis];
+    return (d.symbol < 0 ? DimExpr(d.value) : plan.symbols[static_cast<size_t>(d.symbol)]) == size;
   };
-  return v.shape.size() >= 2 && is(0, "batch") && is(1, "seq") &&
-         std::all_of(v.shape.begin() + 2, v.shape.end(), [](const plan::DimRef& d) { return d.symbol < 0; });
+  const int leading = (is(0, batch) || is(0, one)) && is(1, seq)  ? 2
+                      : is(0, seq) || is(0, *product(batch, seq)) ? 1
+                                                                  : 0;
+  return leading > 0 && std::all_of(v.shape.begin() + leading, v.shape.end(),
+                                    [](const plan::DimRef& d) { return d.symbol < 0; });
 }
 
 bool is_input(const plan::Plan& plan, int value) {
@@ -85,8 +90,14 @@ Result<Subject> subject_of(receipt::Receipt r, const receipt::Receipt& mine, pla
 
 int64_t row_elements(const plan::Value& v) {
   int64_t n = 1;
-  for (size_t i = 2; i < v.shape.size(); ++i) n *= v.shape[i].value;
+  for (const plan::DimRef& d : v.shape) n *= d.symbol < 0 ? d.value : 1;
   return n;
+}
+std::vector<int64_t> shape_of_rows(const plan::Value& v, int64_t rows) {
+  std::vector<int64_t> shape;
+  auto open = std::ranges::count_if(v.shape, [](const plan::DimRef& d) { return d.symbol >= 0; });
+  for (const plan::DimRef& d : v.shape) shape.push_back(d.symbol < 0 ? d.value : --open ? 1 : rows);
+  return shape;
 }
 int64_t row_bytes(const plan::Value& v) {
   return row_elements(v) * static_cast<int64_t>(size_of(v.dtype));
@@ -108,14 +119,12 @@ std::vector<TracedValue> results_of(const Subject& s) {
     for (const int v : node.out) {
       if (s.is_encoded(v)) continue;
       const plan::Value& value = s.plan.values[static_cast<size_t>(v)];
-      std::vector<int64_t> shape{1, s.of.positions};
-      for (size_t i = 2; i < value.shape.size(); ++i) shape.push_back(value.shape[i].value);
       all.push_back({v,
                      static_cast<int64_t>(n),
                      node.op + "." + std::to_string(node.version),
                      origin,
                      std::string(name_of(value.dtype)),
-                     std::move(shape),
+                     shape_of_rows(value, s.of.positions),
                      {}});
     }
   }
@@ -137,12 +146,14 @@ void Recorder::add(const run::NodeResults& r) {
   const plan::Node& node = plan_.nodes[r.node];
   for (size_t o = 0; o < r.out.size(); ++o) {
     const int v = node.out[o];
-    const auto bytes = static_cast<size_t>(row_bytes(plan_.values[static_cast<size_t>(v)]));
+    const int64_t elements = row_elements(plan_.values[static_cast<size_t>(v)]);
+    const auto bytes = static_cast<size_t>(elements) * size_of(r.out[o].dtype);
     const auto kept = kept_.find(v);
     const auto listed = digests_.find(v);
     if (roots_.empty() && kept == kept_.end() && listed == digests_.end()) continue;
     std::string row(bytes, '\0');
-    for (int64_t i = 0; i < r.out[o].dim[1]; ++i) {
+    const int64_t count = elements ? r.out[o].elements() / elements : 0;
+    for (int64_t i = 0; i < count; ++i) {
       copy_little_endian(row.data(), r.out[o].as<const char>() + static_cast<size_t>(i) * bytes, bytes,
                          size_of(r.out[o].dtype));
       const Digest digest = sha256(row);

@@ -31,13 +31,16 @@ struct Subject {
   run::Source source() const { return {.tokens = receipt.prompt_tokens}; }
 };
 // `mine`: the model and program fields of this machine, which need not be those of the receipt.
-// not_covered: the plan has a value that is not [batch, seq, constants...], so it has no rows.
+// not_covered: the plan has a value that is neither [batch, seq, constants...], where batch may be
+// 1, nor [batch * seq, constants...], so it has no rows.
 Result<Subject> subject_of(receipt::Receipt, const receipt::Receipt& mine, plan::Plan, std::string folder,
                            run::Options);
 
 // The bytes of a row of a value of the plan: its elements without batch and seq.
 int64_t row_elements(const plan::Value&);
 int64_t row_bytes(const plan::Value&);
+// The shape of so many rows of it, of one sequence.
+std::vector<int64_t> shape_of_rows(const plan::Value&, int64_t rows);
 // The trace's line of each result, its roots still open.
 std::vector<TracedValue> results_of(const Subject&);
 // The values that a row of `value` is computed from, results of other nodes, ascending, and the

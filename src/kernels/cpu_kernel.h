@@ -12,6 +12,9 @@ struct Region {
   int64_t at, n, rows, pitch;
 };
 
+struct RowStep;  // kernels/fusion/row_steps.h
+inline constexpr size_t kMostRowSteps = 16;
+
 // The operations that follow are applied to parts of a result while they are still in cache.
 struct Epilogue {
   // The epilogue callback.
@@ -23,6 +26,10 @@ struct Epilogue {
   bool add_relu = false;
   bool relu = false;
   const View* other = nullptr;
+  // Not null: the kernel has row_steps. It runs these on rows of its results, none of which reach
+  // memory, and reports regions of what the last step makes. run() does what follows the steps.
+  const RowStep* steps = nullptr;
+  int step_count = 0;
 };
 // Elementwise operations on f32 that a preceding kernel can apply in registers.
 enum class InRegisterEpilogue : uint8_t { none, add, relu };
@@ -44,6 +51,7 @@ struct CpuKernel {
   bool epilogue = false;
   // run() honours the epilogue only if Epilogue::add_relu: its tiles are too small for callbacks.
   bool add_relu_epilogue = false;
+  bool row_steps = false;  // run() honours Epilogue::steps
   InRegisterEpilogue in_register = InRegisterEpilogue::none;
   // Variant of this kernel that accepts NHWC operands and results (View::pitch); null if none.
   // Operand 0, the result and Epilogue::other (of an add_relu epilogue) may each be NHWC, and
@@ -51,10 +59,17 @@ struct CpuKernel {
   // result is NHWC exactly if operand 0 is. `weights`: operand 1 if constant, else of rank 0. May
   // be called for operands that check() would refuse.
   const CpuKernel* (*channels_last)(const View& weights, const Attributes&, int64_t& pitch) = nullptr;
+  // The variant takes each operand in either layout. `weights` has the shape of the result, an open
+  // dimension being 0.
+  bool joins_channels = false;
   // Kernels with one result whose element i depends only on element i (after broadcasting) of each
   // operand: computes one region of it. An operand with as many elements and bytes as the result
   // may share its memory.
   void (*region)(const Call&, const Region&) = nullptr;
+  // Such kernels: appends the call, which reads what the `count` steps before make as operand
+  // `operand` alone, and returns how many steps there are; 0: it cannot be one. It may do the work
+  // of the step before, too. `steps` has room for one more. Reads no data.
+  int (*append_row_step)(const Call&, int operand, RowStep* steps, int count) = nullptr;
   // Load-time packing of constant operand `i`: 0 bytes means that the kernel reads it row-major as
   // is.
   size_t (*pack_bytes)(const View& constant, int i, const Attributes&) = nullptr;

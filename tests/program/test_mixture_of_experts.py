@@ -1,11 +1,13 @@
 """MoE and QMoE of com.microsoft (onnx.43): what ONNX Runtime's host kernels compute, and the bits of
 the single operations."""
 
+import json
+
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from conftest import invar
+from conftest import cpu_isas, invar
 from onnx import helper, numpy_helper
 from test_onnx_decoders import PROMPT, builder_decoder, folder, run
 
@@ -172,3 +174,21 @@ def test_a_decoder_with_packed_experts_keeps_its_keys(tmp_path):
     for i, way in enumerate((("--plan", path / "plan.invar"), ("--prefill-chunk", 1))):
         assert run(path, tmp_path / f"{i}.json", *way)[1]["receipt_hash"] == receipt["receipt_hash"]
     assert "VERIFIED" in invar("verify", tmp_path / "r.json", "--model-name", path).text
+    # Rows of a trace are tokens, also where the graph has flattened them, and a judge computes one.
+    files, here = [], ("--model-name", path)
+    for isa in ("reference", cpu_isas()[0]):
+        files.append(tmp_path / f"{isa}.json")
+        invar("trace", tmp_path / "r.json", *here, "--isa", isa, "-o", files[-1])
+    assert invar("diff", *files).out == b"EQUAL\n"
+    positions = len(receipt["input"]["tokens"]) + len(receipt["output"]["tokens"]) - 1
+    values = json.loads(files[0].read_text())["values"]
+    flat = [v for v in values if v["shape"][0] == positions]
+    assert {v["operation"].split(".")[0] for v in flat} >= {"matmul_nbits", "gather_nd", "topk"}
+    for operation in ("matmul_nbits.1", "gather_nd.1"):
+        value = next(v["value"] for v in flat if v["operation"] == operation)
+        honest, other = tmp_path / "honest.json", tmp_path / "other.json"
+        invar("trace", tmp_path / "r.json", *here, "--values", f"{value}:3", "-o", honest)
+        row = json.loads(honest.read_text())
+        other.write_text(json.dumps(row | {"result": "0000803f" + row["result"][8:]}))
+        told = invar("diff", honest, other, "--receipt", tmp_path / "r.json", *here, code=1).text
+        assert f"cause     {other}: its element" in told and "by the reference kernel" in told

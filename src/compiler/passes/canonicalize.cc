@@ -108,6 +108,7 @@ void canonicalize(func::FuncOp function) {
   add_copy_patterns(patterns);
   add_cast_patterns(patterns);
   add_operand_patterns(patterns);
+  add_quantization_patterns(patterns);
   add_constant_patterns(patterns, &evaluated);
   // Each single rewrite is correct, so the result is valid even if the driver stops at its
   // iteration limit.

@@ -96,11 +96,6 @@ Status ReferenceNode::load(const Subject& own) {
 }
 
 Status ReferenceNode::bind(const KnownValues& known, int64_t from, int64_t first, int64_t count) {
-  auto shape_of = [&](const plan::Value& v) {
-    std::vector<int64_t> shape{1, count};
-    for (size_t d = 2; d < v.shape.size(); ++d) shape.push_back(v.shape[d].value);
-    return shape;
-  };
   for (size_t i = 0; i < in_.size(); ++i) {
     const plan::Operand& o = node_.in[i];
     if (o.kind != plan::Operand::value) continue;
@@ -113,11 +108,11 @@ Status ReferenceNode::bind(const KnownValues& known, int64_t from, int64_t first
     const auto at = static_cast<size_t>((first - from) * row_bytes(v));
     if (at + static_cast<size_t>(count * row_bytes(v)) > bytes.size())
       return Error{Code::internal, "rows of value " + std::to_string(o.index) + " are missing"};
-    INVAR_TRY(in_[i], copy_of(v.dtype, shape_of(v), bytes.data() + at));
+    INVAR_TRY(in_[i], copy_of(v.dtype, shape_of_rows(v, count), bytes.data() + at));
   }
   for (size_t i = 0; i < out_.size(); ++i) {
     const plan::Value& v = plan_.values[static_cast<size_t>(node_.out[i])];
-    INVAR_TRY(out_[i], copy_of(v.dtype, shape_of(v), nullptr));
+    INVAR_TRY(out_[i], copy_of(v.dtype, shape_of_rows(v, count), nullptr));
   }
   sequence_.past = capacity_ ? first : 0;
   const ops::Call c = call();

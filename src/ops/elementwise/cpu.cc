@@ -1,5 +1,6 @@
 // CPU kernels of all elementwise operations: a map of maps.h over the operands in place, row by
 // row, or over tiles if rows are short.
+#include "kernels/fusion/row_steps.h"
 #include "ops/elementwise/cpu/broadcast_tiles.h"
 #include "ops/elementwise/cpu/maps.h"
 
@@ -175,6 +176,49 @@ void region(const Call& call, const Region& r) {
   run_region(*kind, call, r);
 }
 
+// What a row step keeps: the strip of its scalars, of single elements and of operands like the
+// result.
+struct RowMap {
+  Map map;
+  bool one[kOperands];
+  float scalar[kScalars];
+};
+void run_row(const RowStep& step, int64_t at, int64_t n, const void* from, void* to) {
+  const auto kept = step.get<RowMap>();
+  Strip s{};
+  s.n = n;
+  for (int k = 0; k < kScalars; ++k) s.scalar[k] = kept.scalar[k];
+  for (size_t k = 0; k < step.call->in.size(); ++k) {
+    const View& v = step.call->in[k];
+    s.one[k] = kept.one[k];
+    s.in[k] = static_cast<int>(k) == step.operand
+                  ? from
+                  : v.as<const char>() + (s.one[k] ? 0 : at * static_cast<int64_t>(size_of(v.dtype)));
+  }
+  s.out = to;
+  kept.map(s);
+}
+INVAR_INTERNAL int append_row_map(const TypedMaps& kind, const Call& call, int operand, RowStep* steps,
+                                  int count) {
+  RowMap kept{map_of(kind, call.in[call.in.size() - 1].dtype), {}, {}};
+  const int64_t n = call.out[0].elements();
+  for (size_t k = 0; k < call.in.size(); ++k) {
+    const int64_t elements = call.in[k].elements();
+    const bool is_row = static_cast<int>(k) == operand;
+    if (is_narrow(call.in[k].dtype) || (elements != n && (elements != 1 || is_row))) return 0;
+    kept.one[k] = elements != n;
+  }
+  for (int k = 0; k < kScalars && kind.scalar[k]; ++k)
+    kept.scalar[k] = elementwise::scalar(call, kind.scalar[k]);
+  steps[count] = {.run = run_row, .call = &call, .operand = operand};
+  steps[count].keep(kept);
+  return count + 1;
+}
+template <const TypedMaps* kind>
+int append_row_step(const Call& call, int operand, RowStep* steps, int count) {
+  return append_row_map(*kind, call, operand, steps, count);
+}
+
 }  // namespace
 }  // namespace INVAR_ISA_NS
 
@@ -183,15 +227,17 @@ static consteval InRegisterEpilogue in_register_of(std::string_view name) {
          : name == "relu" ? InRegisterEpilogue::relu
                           : InRegisterEpilogue::none;
 }
-#define INVAR_EACH(how, name, ...)                                                         \
-  extern const CpuKernel INVAR_ROW_OF(name);                                               \
-  const CpuKernel INVAR_ROW_OF(name) = {.op = #name,                                       \
-                                        .isa = INVAR_ISA,                                  \
-                                        .units = chunk_units,                              \
-                                        .run = INVAR_ISA_NS::run<&INVAR_ISA_NS::k_##name>, \
-                                        .epilogue = true,                                  \
-                                        .in_register = in_register_of(#name),              \
-                                        .region = INVAR_ISA_NS::region<&INVAR_ISA_NS::k_##name>};
+#define INVAR_EACH(how, name, ...)                             \
+  extern const CpuKernel INVAR_ROW_OF(name);                   \
+  const CpuKernel INVAR_ROW_OF(name) = {                       \
+      .op = #name,                                             \
+      .isa = INVAR_ISA,                                        \
+      .units = chunk_units,                                    \
+      .run = INVAR_ISA_NS::run<&INVAR_ISA_NS::k_##name>,       \
+      .epilogue = true,                                        \
+      .in_register = in_register_of(#name),                    \
+      .region = INVAR_ISA_NS::region<&INVAR_ISA_NS::k_##name>, \
+      .append_row_step = INVAR_ISA_NS::append_row_step<&INVAR_ISA_NS::k_##name>};
 INVAR_ELEMENTWISE(INVAR_EACH)
 #undef INVAR_EACH
 

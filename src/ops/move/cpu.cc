@@ -70,6 +70,61 @@ void concat(const Call& call, int, int64_t begin, int64_t end, void*) {
   }
 }
 
+// concat of channels, operands and result each with channels first or last. Units: kPixels pixels
+// of an image.
+constexpr int64_t kPixels = 256;
+struct Pixels {
+  int64_t count, blocks;  // of an image
+  explicit Pixels(const View& v) : count(1) {
+    for (int d = 2; d < v.rank; ++d) count *= v.dim[d];
+    blocks = (count + kPixels - 1) / kPixels;
+  }
+};
+int64_t pixel_units(const Call& call, int) {
+  return call.out[0].elements() ? call.out[0].dim[0] * Pixels(call.out[0]).blocks : 0;
+}
+// Elements from a channel, and from a pixel, to the next.
+struct PixelSteps {
+  int64_t channel, pixel, image;
+  PixelSteps(const View& v, int64_t pixels)
+      : channel(v.pitch ? 1 : pixels),
+        pixel(v.pitch ? v.pitch : 1),
+        image(pixels * (v.pitch ? v.pitch : v.dim[1])) {}
+};
+void concat_channels(const Call& call, int, int64_t begin, int64_t end, void*) {
+  const View& out = call.out[0];
+  const Pixels p(out);
+  const PixelSteps to_step(out, p.count);
+  with_size(out.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (int64_t unit = begin; unit < end; ++unit) {
+      const int64_t first = unit % p.blocks * kPixels, image = unit / p.blocks,
+                    n = p.count - first < kPixels ? p.count - first : kPixels;
+      T* to = out.as<T>() + image * to_step.image + first * to_step.pixel;
+      for (const View& v : call.in) {
+        const PixelSteps step(v, p.count);
+        const T* const from = v.as<const T>() + image * step.image + first * step.pixel;
+        const int64_t channels = v.dim[1];
+        if (v.pitch && out.pitch)
+          for (int64_t i = 0; i < n; ++i)
+            std::memcpy(to + i * out.pitch, from + i * v.pitch, static_cast<size_t>(channels) * sizeof(T));
+        else
+          for (int64_t c = 0; c < channels; ++c)
+            for (int64_t i = 0; i < n; ++i)
+              to[i * to_step.pixel + c * to_step.channel] = from[i * step.pixel + c * step.channel];
+        to += channels * to_step.channel;
+      }
+    }
+  });
+}
+const CpuKernel* channels_last(const View& result, const Attributes& attrs, int64_t& pitch) {
+  static constexpr CpuKernel row = {
+      .op = "concat", .isa = INVAR_ISA, .units = pixel_units, .run = concat_channels, .joins_channels = true};
+  if (result.rank < 3 || result.dim[1] < 1 || ConcatAttributes(attrs).axis != 1) return nullptr;
+  pitch = result.dim[1] + (result.dim[1] % 256 ? 0 : 16);  // lines of pixels in all sets of a cache
+  return &row;
+}
+
 void trilu(const Call& call, int, int64_t begin, int64_t end, void*) {
   const View& x = call.in[0];
   const TriluAttributes a(call);
@@ -149,12 +204,11 @@ void iota(const Call& call, int, int64_t begin, int64_t end, void*) {
   if (out.dtype == DType::i64) return whole(uint64_t{});
   if (out.dtype == DType::i32) return whole(uint32_t{});
   const F start = set1(*call.in[0].as<const float>()), delta = set1(*call.in[1].as<const float>());
-  strip(
-      out.as<float>() + from, last - from, [&](int64_t i, int) __attribute__((always_inline)) {
-        alignas(64) float index[kW];
-        for (int j = 0; j < kW; ++j) index[j] = static_cast<float>(from + i + j);
-        return fma(load(index), delta, start);
-      });
+  strip(out.as<float>() + from, last - from, [&](int64_t i, int) __attribute__((always_inline)) {
+    alignas(64) float index[kW];
+    for (int j = 0; j < kW; ++j) index[j] = static_cast<float>(from + i + j);
+    return fma(load(index), delta, start);
+  });
 }
 
 }  // namespace
@@ -166,7 +220,13 @@ void iota(const Call& call, int, int64_t begin, int64_t end, void*) {
 #define INVAR_EACH(name) INVAR_ROW_IS(name, INVAR_ISA_NS::units<Move::name>, INVAR_ISA_NS::run<Move::name>)
 INVAR_MOVES(INVAR_EACH)
 #undef INVAR_EACH
-INVAR_ROW_IS(concat, chunk_units, INVAR_ISA_NS::concat)
+extern const CpuKernel INVAR_ROW_OF(concat);
+const CpuKernel INVAR_ROW_OF(concat) = {.op = "concat",
+                                        .isa = INVAR_ISA,
+                                        .units = chunk_units,
+                                        .run = INVAR_ISA_NS::concat,
+                                        .channels_last = INVAR_ISA_NS::channels_last,
+                                        .joins_channels = true};
 INVAR_ROW_IS(trilu, triangle_units, INVAR_ISA_NS::trilu)
 INVAR_ROW_IS(reverse_sequence, sequence_units, INVAR_ISA_NS::reverse_sequence)
 INVAR_ROW_IS(one_hot, chunk_units, INVAR_ISA_NS::one_hot)

@@ -16,7 +16,7 @@ CpuExecutor::CpuExecutor(std::shared_ptr<const Executable> executable, Pool& poo
       scratch_(static_cast<size_t>(pool.threads())) {
   for (const plan::Port& p : executable_->plan->inputs) readers_[p.value];
   for (size_t n = 0; n < nodes_.size(); ++n) {
-    groups_.push_back({this, n});
+    groups_.push_back({this, n, n + 1});
     const std::vector<plan::Operand>& operands = executable_->nodes[n].node->in;
     for (size_t i = 0; i < operands.size(); ++i)
       if (const auto input = readers_.find(operands[i].index);
@@ -62,10 +62,31 @@ ops::Epilogue CpuExecutor::make_epilogue(size_t head) const {
   return epilogue;
 }
 
+// The nodes that the head's kernel runs on rows: as many of those that may as take these shapes.
+// The nodes behind them are run on what the last of them leaves.
+void CpuExecutor::append_steps(size_t head) {
+  const Executable& e = *executable_;
+  BoundNode& node = nodes_[head];
+  node.steps.resize(e.nodes[head].on_rows);
+  int count = 0;
+  size_t n = head + 1;
+  for (; n <= head + e.nodes[head].on_rows; ++n) {
+    const std::vector<plan::Operand>& operands = e.nodes[n].node->in;
+    const plan::Operand result{plan::Operand::value, e.nodes[n - 1].node->out[0]};
+    const auto operand = static_cast<int>(std::ranges::find(operands, result) - operands.begin());
+    const int more =
+        e.nodes[n].kernel.cpu->append_row_step(nodes_[n].call, operand, node.steps.data(), count);
+    if (more == 0) break;
+    count = more;
+  }
+  groups_[head].first = n;
+  if (count) node.epilogue.steps = node.steps.data(), node.epilogue.step_count = count;
+}
+
 void CpuExecutor::run_fused(const void* context, const ops::Region& region) {
-  const auto& [executor, head] = *static_cast<const FusedGroup*>(context);
+  const auto& [executor, head, first] = *static_cast<const FusedGroup*>(context);
   const Executable& e = *executor->executable_;
-  for (size_t n = head + 1; n < e.group_end(head); ++n)
+  for (size_t n = first; n < e.group_end(head); ++n)
     e.nodes[n].kernel.cpu->region(executor->nodes_[n].call, region);
 }
 
@@ -80,8 +101,10 @@ size_t CpuExecutor::concurrent_end(size_t first) const {
   return end;
 }
 
-Status CpuExecutor::schedule(bool) {
+Status CpuExecutor::schedule(bool reshape) {
   const Executable& e = *executable_;
+  for (size_t n = 0; reshape && n < nodes_.size(); ++n)
+    if (e.nodes[n].on_rows) append_steps(n);
   waves_.clear();
   for (size_t n = 0, end; n < nodes_.size(); n = end) {
     end = concurrent_end(n);

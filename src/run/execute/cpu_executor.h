@@ -38,6 +38,7 @@ class CpuExecutor final : public Executor {
   Status reserve_ports(const std::vector<uint64_t>&, std::span<const StepShape>) override { return {}; }
 
   ops::Epilogue make_epilogue(size_t head) const;
+  void append_steps(size_t head);
   static void run_fused(const void* context, const ops::Region&);
   size_t concurrent_end(size_t first) const;
   void find_unread(const Wave&);
@@ -49,7 +50,7 @@ class CpuExecutor final : public Executor {
   // The fused group of a node, for the epilogue callback.
   struct FusedGroup {
     const CpuExecutor* executor;
-    size_t head;
+    size_t head, first;  // first: that the callback runs
   };
   Pool& pool_;
   std::function<void(const NodeResults&)> observe_;

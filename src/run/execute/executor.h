@@ -11,6 +11,7 @@
 
 #include "base/thread_pool.h"
 #include "device/memory.h"
+#include "kernels/fusion/row_steps.h"
 #include "run/execute/joins/rank_joins.h"
 #include "run/execute/snapshot_positions.h"
 #include "run/execute/state_pages.h"
@@ -106,7 +107,8 @@ class Executor {
     size_t stateful = 0;                       // its number among the paged nodes
     ops::Call call;
     ops::Epilogue epilogue{};
-    std::vector<int64_t> units;  // per phase
+    std::vector<ops::RowStep> steps;  // of the epilogue
+    std::vector<int64_t> units;       // per phase
     int64_t bytes_touched = 0;
     size_t shared_bytes = 0;  // what its phases hand on to later ones
     bool is_view = false;     // its result is a view of an operand in this step: nothing runs

@@ -47,6 +47,7 @@ struct PreparedNode {
   bool feeds_state = false;   // some state depends on it
   size_t fused_count = 0;     // the number of following nodes that run in its epilogue
   bool in_registers = false;  // they are an addition and a relu that its kernel applies in registers
+  size_t on_rows = 0;         // how many of them, from the first on, its kernel may run on rows
   // GPU: the nodes, ascending, that the kernels of the batch that begins here run first: the last
   // makes in[0] of every call of the batch, as rounded rows (GpuFusion). They are `in_prologue`,
   // and a step does not run them where they stand.

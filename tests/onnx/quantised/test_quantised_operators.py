@@ -2,6 +2,8 @@
 that quantize.7 gives, by bytes; products of dequantised integers under the choice integer-1 are
 what NumPy computes of choices.13. On every instruction set, by one thread and by several."""
 
+import re
+
 import ml_dtypes
 import numpy as np
 import onnxruntime
@@ -271,6 +273,43 @@ def test_product_by_choice(tmp_path, op):
     wanted = {"y": y + weights["c"] if op == "Gemm" else y}
     for options in [(), *ways()]:
         same(answers(tmp_path, ["y"], {"a": a}, *options), wanted)
+
+
+def test_elements_are_quantised_before_they_move(tmp_path):
+    """Resize, Concat, Transpose and Reshape between DequantizeLinear and QuantizeLinear move bytes."""
+    rng = np.random.default_rng(6)
+    x = rng.integers(0, 256, (1, 4, 5, 6), np.uint8)
+    weights = {
+        "s": np.float32(0.03), "z": np.uint8(9), "t": np.float32(0.05), "zt": np.uint8(4),
+        "scales": np.array([1, 1, 2, 2], np.float32), "flat": np.array([0, -1]),
+        "w": rng.integers(-128, 128, (4, 4, 3, 3), np.int8), "sw": np.float32(0.01),
+        "b": rng.integers(-999, 999, 4).astype(np.int32), "sb": np.float32(0.03) * np.float32(0.01),
+    }  # fmt: skip
+    resize = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric"}
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "s", "z"], ["xf"]),
+        helper.make_node("Resize", ["xf", "", "scales"], ["large"], nearest_mode="floor", **resize),
+        helper.make_node("QuantizeLinear", ["large", "s", "z"], ["large_q"]),
+        helper.make_node("DequantizeLinear", ["large_q", "s", "z"], ["large_f"]),
+        helper.make_node("DequantizeLinear", ["w", "sw"], ["wf"]),
+        helper.make_node("DequantizeLinear", ["b", "sb"], ["bf"]),
+        helper.make_node("Conv", ["large_f", "wf", "bf"], ["c"], pads=[1] * 4),
+        helper.make_node("QuantizeLinear", ["c", "t", "zt"], ["cq"]),
+        helper.make_node("DequantizeLinear", ["cq", "t", "zt"], ["cf"]),
+        helper.make_node("Concat", ["large_f", "cf"], ["both"], axis=1),
+        helper.make_node("Transpose", ["both"], ["turned"], perm=[0, 2, 3, 1]),
+        helper.make_node("Reshape", ["turned", "flat"], ["line"]),
+        helper.make_node("QuantizeLinear", ["line", "t", "zt"], ["y"]),
+    ]
+    save(tmp_path / "m.onnx", nodes, [("x", U8, x.shape)], [("y", U8)], weights)
+    for choice in ("all", "integer-1"):
+        compiled(tmp_path, tmp_path / "m.onnx", "--opt", "0", "--choices", choice)
+        wanted = answers(tmp_path, ["y"], {"x": x}, "--isa", "reference")
+        text = compiled(tmp_path, tmp_path / "m.onnx", "--choices", choice)
+        moves = [line for line in text.splitlines() if re.search(r" (resize|concat|transpose)\.", line)]
+        assert len(moves) == 3 and all("u8" in line for line in moves), moves
+        for options in [(), *ways()]:
+            same(answers(tmp_path, ["y"], {"x": x}, *options), wanted)
 
 
 @pytest.mark.parametrize("kind", ["INT4", "UINT4"])

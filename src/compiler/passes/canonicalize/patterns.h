@@ -14,6 +14,8 @@ void add_copy_patterns(RewritePatternSet&);
 void add_cast_patterns(RewritePatternSet&);
 // Operands that a kernel can read without a preceding transpose or expand.
 void add_operand_patterns(RewritePatternSet&);
+// Quantization before data movement, and after dequantization.
+void add_quantization_patterns(RewritePatternSet&);
 // Constant folding. *evaluated: bytes of results so far, which a limit bounds.
 void add_constant_patterns(RewritePatternSet&, int64_t* evaluated);
 

@@ -83,7 +83,20 @@ struct Replacement {
     if (!out || out.getType() != root->getResult(0).getType()) return false;
     root->getResult(0).replaceAllUsesWith(out);
     context.made.push_back(sum.getDefiningOp());
+    quantize_at_once(out);
     return true;
+  }
+  // The quantization of the result follows it, so that a kernel can do both. Files often have the
+  // nodes of several branches in turn.
+  void quantize_at_once(Value out) {
+    auto next = out.hasOneUse() ? dyn_cast<QuantizeLinearOp>(*out.user_begin()) : QuantizeLinearOp();
+    const auto is_there = [&](Value v) {
+      Operation* const made = v.getDefiningOp();
+      return !made || (made->getBlock() == root->getBlock() && made->isBeforeInBlock(root));
+    };
+    if (next && next.getX() == out && next->getBlock() == root->getBlock() && is_there(next.getScale()) &&
+        (!next.getZeros() || is_there(next.getZeros())))
+      next->moveAfter(out.getDefiningOp());
   }
 };
 

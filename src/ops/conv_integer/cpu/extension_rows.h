@@ -13,6 +13,7 @@ const CpuKernel INVAR_ROW_OF(conv_integer) = {.op = "conv_integer",
                                               .scratch_bytes = INVAR_ISA_NS::scratch_of_bytes,
                                               .shared_bytes = INVAR_ISA_NS::shared_of_bytes,
                                               .epilogue = true,
+                                              .row_steps = true,
                                               .pack_bytes = INVAR_ISA_NS::pack_bytes_of_weights,
                                               .pack = INVAR_ISA_NS::pack_weights};
 

@@ -3,6 +3,7 @@
 // channels fill them, else bytes. One channel to a group is read in place instead. Compiled once
 // per instruction set.
 #pragma once
+#include "kernels/fusion/row_steps.h"
 #include "ops/conv_integer/cpu/copies.h"
 
 namespace invar::ops::INVAR_ISA_NS {
@@ -51,12 +52,18 @@ int64_t units_of_bytes(const Call& call, int phase) {
   const PlacePartition c(p);
   return p.images * p.groups * c.blocks * c.row_blocks;
 }
+// Scratch of the main phase: sums that steps on rows take, then the words of a block of places.
+struct RowScratch {
+  SpareRows spare;
+  alignas(64) int32_t sums[kRow > kWordRows* kPlaces ? kRow : kWordRows* kPlaces];
+};
 size_t scratch_of_bytes(const Call& call) {
   const Geometry p = conv_integer::geometry_of(call);
-  if (is_depthwise(p)) return 0;
+  if (is_depthwise(p)) return sizeof(RowScratch);
   const int64_t panel = (WordLayout(p).words + 1) * kPlaces * static_cast<int64_t>(sizeof(int32_t)),
+                rows = static_cast<int64_t>(sizeof(RowScratch)),
                 strip = has_channel_words(p) ? strip_bytes_of(p) : 0;
-  return static_cast<size_t>(panel > strip ? panel : strip);
+  return static_cast<size_t>(rows + panel > strip ? rows + panel : strip);
 }
 
 // The parts of a call as its phases see them.
@@ -202,6 +209,7 @@ void gather_words(const ByteCall& b, const int32_t* x, int64_t begin, int64_t n,
   }
 }
 
+constexpr int64_t kWeightsAhead = 64 * kWordRows;
 // Sums of R output channels at V vectors of places.
 template <int R, int V>
 INVAR_INLINE void word_sums(const int32_t* w, int64_t stride, const int32_t* panel, int64_t words,
@@ -210,6 +218,7 @@ INVAR_INLINE void word_sums(const int32_t* w, int64_t stride, const int32_t* pan
 #pragma GCC unroll 64
   for (int i = 0; i < R * V; ++i) acc[i] = set1_i(0);
   for (int64_t k = 0; k < words; ++k, w += stride, panel += kPair) {
+    __builtin_prefetch(w + kWeightsAhead);  // the hardware begins anew at each page
     I x[V];
 #pragma GCC unroll 8
     for (int v = 0; v < V; ++v) x[v] = bits(in_register(from_bits(load_words(panel + v * kW))));
@@ -249,16 +258,39 @@ INVAR_INTERNAL void store_tile(const I* sum, int rows, int vectors, const RowEnd
     }
 }
 
+// buffered: `to` is a buffer of whole vectors, and no weight has a zero point.
 template <int R, int V>
 INVAR_INLINE void word_tile(const ByteCall& b, const int32_t* w, const int32_t* panel, const RowEnd* end,
-                            int64_t at, int64_t n, int32_t* to) {
+                            int64_t at, int64_t n, int32_t* to, int64_t stride, bool buffered) {
   I sum[R * V];
   word_sums<R, V>(w, b.l.stride, panel + at * b.l.words, b.l.words, sum);
-  store_tile(sum, R, V, end, panel + b.l.words * kPlaces + at, n - at, to + at, b.p.columns);
+  if (!buffered) return store_tile(sum, R, V, end, panel + b.l.words * kPlaces + at, n - at, to + at, stride);
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 8
+    for (int v = 0; v < V; ++v)
+      store_i(to + at + r * kPlaces + v * kW, add(sum[r * V + v], set1_i(end[r].base)));
 }
 
-void run_places(const Call& call, const ByteCall& b, int64_t begin, int64_t end, int32_t* panel) {
+// Runs the steps on `rows` rows of n sums, kPlaces apart. Those of whole channels lie together in
+// the result and become one row.
+INVAR_INTERNAL void store_rows(const Epilogue& steps, int64_t at, int64_t n, int64_t rows, int64_t columns,
+                               RowScratch& s) {
+  if (n == columns && rows > 1 && rows * n <= kRow) {
+    for (int64_t i = 1; i < rows; ++i)
+      for (int64_t j = 0; j < n; j += kW)
+        store_part(reinterpret_cast<float*>(s.sums + i * n + j),
+                   from_bits(load_words(s.sums + i * kPlaces + j)),
+                   static_cast<int>(num::min_i64(n - j, kW)));
+    n *= rows, rows = 1;
+  }
+  for (int64_t i = 0; i < rows; ++i) store_row(steps, at + i * columns, n, s.sums + i * kPlaces, s.spare);
+}
+
+void run_places(const Call& call, const ByteCall& b, int64_t begin, int64_t end, RowScratch& rows_of) {
   const Geometry& p = b.p;
+  const Epilogue* const steps = row_steps_of(call);
+  auto* const panel = reinterpret_cast<int32_t*>(&rows_of + 1);
   const PlacePartition c(p);
   int64_t last = -1;
   for (int64_t u = begin; u < end; ++u) {
@@ -281,19 +313,21 @@ void run_places(const Call& call, const ByteCall& b, int64_t begin, int64_t end,
       const int64_t rows = num::min_i64(kWordRows, to - r), m = group * p.rows + r;
       const int64_t at = (image * p.groups * p.rows + m) * p.columns + first;
       const int32_t* w = b.weights + group * b.l.group() + r / kWordRows * b.l.words * b.l.stride;
-      int32_t* out = call.out[0].as<int32_t>() + at;
+      int32_t* const out = steps ? rows_of.sums : call.out[0].as<int32_t>() + at;
+      const int64_t stride = steps ? kPlaces : p.columns;
       RowEnd ends[kWordRows];
       for (int64_t i = 0; i < rows; ++i) ends[i] = row_end(call, p, b.as, b.sums, m + i);
       auto tiles = [&](auto tall) __attribute__((always_inline)) {
         constexpr int kR = decltype(tall)::value;
         for (int64_t v = 0; v < n; v += kPair) {
           if (n - v <= kW)
-            word_tile<kR, 1>(b, w, panel, ends, v, n, out);
+            word_tile<kR, 1>(b, w, panel, ends, v, n, out, stride, steps && !zeros);
           else
-            word_tile<kR, kPlaceVectors>(b, w, panel, ends, v, n, out);
+            word_tile<kR, kPlaceVectors>(b, w, panel, ends, v, n, out, stride, steps && !zeros);
         }
       };
       dispatch_tile_rows<kWordRows>(static_cast<int>(rows), tiles);
+      if (steps) store_rows(*steps, at, n, rows, p.columns, rows_of);
       // Callbacks cost less for more rows at once.
       if ((r + rows - reported) * n < kEpilogueChunk && r + rows < to) continue;
       const Region done{at - (r - reported) * p.columns, n, r + rows - reported, p.columns};
@@ -326,20 +360,20 @@ INVAR_INLINE void each_channel_word(const ByteCall& b, const uint8_t* from, int6
 
 // Depthwise.
 template <bool kSlid>
-void run_channels(const Call& call, const ByteCall& b, int64_t begin, int64_t end) {
+void run_channels(const Call& call, const ByteCall& b, int64_t begin, int64_t end, RowScratch& rows_of) {
   const Geometry& p = b.p;
   const slide::Axis &deep = p.axis[0], &high = p.axis[1], &wide = p.axis[2];
-  int64_t done = begin * p.columns;
+  const Epilogue* const steps = row_steps_of(call);
+  int64_t done = begin * p.columns, stored = done;  // stored: where the steps' next row begins
   for (int64_t u = begin; u < end; ++u) {
     const int64_t m = u % p.groups;
     const RowEnd ends = row_end(call, p, b.as, b.sums, m);
     const int32_t* w = b.weights + m * b.l.group();
     const uint8_t* x = b.x + u * p.channel;
-    int32_t* out = call.out[0].as<int32_t>() + u * p.columns;
     for (int64_t line = 0; line < deep.out * high.out; ++line) {
       const uint8_t* from = x + (line / high.out * high.length + line % high.out) * wide.length;
-      int32_t* to = out + line * wide.out;
-      for (int64_t j = 0; j < wide.out; j += kW) {
+      int64_t at = u * p.columns + line * wide.out;
+      for (int64_t j = 0; j < wide.out; j += kW, at += kW) {
         const int64_t left = wide.out - j, readable = p.copies ? kW : left;
         const int lanes = left < kW ? static_cast<int>(left) : kW;
         I sum = set1_i(0), total = set1_i(0);
@@ -353,11 +387,19 @@ void run_channels(const Call& call, const ByteCall& b, int64_t begin, int64_t en
             });
         int32_t totals[kW];
         if (ends.zero != 0) store_i(totals, total);
-        store_sums(sum, ends, totals, lanes, to + j);
+        if (steps && at + lanes - stored > kRow) {
+          store_row(*steps, stored, at - stored, rows_of.sums, rows_of.spare);
+          stored = at;
+        }
+        store_sums(sum, ends, totals, lanes,
+                   steps ? rows_of.sums + (at - stored) : call.out[0].as<int32_t>() + at);
       }
-      // Callbacks cost less for several channels at once.
+      // Callbacks cost less for several channels at once, steps for several lines of one.
       const int64_t now = u * p.columns + (line + 1) * wide.out;
-      if (now - done < kEpilogueChunk && (u + 1 < end || line + 1 < deep.out * high.out)) continue;
+      const bool ends_channel = line + 1 == deep.out * high.out;
+      if (now - done < kEpilogueChunk && (u + 1 < end || !ends_channel)) continue;
+      if (steps) store_row(*steps, stored, now - stored, rows_of.sums, rows_of.spare);
+      stored = now;
       notify_epilogue(call, {done, now - done, 1, 0});
       done = now;
     }
@@ -373,9 +415,10 @@ void run_bytes(const Call& call, int phase, int64_t begin, int64_t end, void* sc
   if (phase == 0)
     prepare_bytes(call, b, begin, end, static_cast<uint8_t*>(scratch));
   else if (is_depthwise(b.p))
-    (has_slid_words(b.p) ? run_channels<INVAR_WORD_PERMUTATIONS> : run_channels<false>)(call, b, begin, end);
+    (has_slid_words(b.p) ? run_channels<INVAR_WORD_PERMUTATIONS>
+                         : run_channels<false>)(call, b, begin, end, *static_cast<RowScratch*>(scratch));
   else
-    run_places(call, b, begin, end, static_cast<int32_t*>(scratch));
+    run_places(call, b, begin, end, *static_cast<RowScratch*>(scratch));
 }
 
 }  // namespace

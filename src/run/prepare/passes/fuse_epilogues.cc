@@ -1,7 +1,10 @@
 // The fusion pass: pointwise nodes right behind a kernel that reports its results run in its
-// epilogue, region by region, while the results are still in a cache. Results are the same bits, so
-// this is tuning and no plan knows it. On a GPU it is an addition right behind a product, whose
-// kernel adds before it stores.
+// epilogue, region by region, while the results are still in a cache; the first of them on rows
+// that never reach memory, if the kernel does that. Results are the same bits, so this is tuning
+// and no plan knows it. On a GPU it is an addition right behind a product, whose kernel adds before
+// it stores.
+#include <algorithm>
+
 #include "run/prepare/passes/passes.h"
 
 namespace invar::run {
@@ -97,6 +100,25 @@ Joins can_fuse(const Executable& e, size_t head, size_t node, const DefUse& uses
   return Joins::no;
 }
 
+// Whether the kernel of `head` may run `node` on rows, as it does all nodes between them: nobody
+// else reads the result before it, which is a row of one operand.
+bool can_run_on_rows(const Executable& e, size_t head, size_t node, const DefUse& uses) {
+  const PreparedNode &h = e.nodes[head], &n = e.nodes[node];
+  if (!h.kernel.cpu->row_steps || !n.kernel.cpu->append_row_step || head + 1 + h.on_rows != node ||
+      h.on_rows == ops::kMostRowSteps)
+    return false;
+  const int result = e.nodes[node - 1].node->out[0];
+  const auto is_result = [&](const plan::Operand& o) {
+    return o.kind == plan::Operand::value && o.index == result;
+  };
+  const auto made_between = [&](const plan::Operand& o) {
+    return o.kind == plan::Operand::value && uses.def[o.index] >= head && uses.def[o.index] < node;
+  };
+  return uses.last_use[result] == node && std::ranges::count_if(n.node->in, is_result) == 1 &&
+         std::ranges::count_if(n.node->in, made_between) == 1 &&
+         size_of(e.plan->values[result].dtype) <= sizeof(float);
+}
+
 // The result of `node` takes the memory of an operand that the group of `head` made and that
 // nothing else will read.
 void share_slot(Executable& e, size_t head, size_t node, const DefUse& uses) {
@@ -125,6 +147,7 @@ Status fuse_epilogues(Executable& e, const Target& target) {
       const Joins how = can_fuse(e, head, n, uses);
       if (how == Joins::no) break;
       e.nodes[head].in_registers = how == Joins::in_registers;
+      if (how == Joins::by_callbacks && can_run_on_rows(e, head, n, uses)) ++e.nodes[head].on_rows;
       ++e.nodes[head].fused_count;
       share_slot(e, head, n, uses);
     }

@@ -21,12 +21,17 @@ namespace {
 constexpr int64_t kSide = 72;  // a few chunks, whose sizes no vector length divides
 
 // Programs on square matrices, or on images with convolutions and their epilogues; or the latter
-// with constant weights and many channels.
-enum class Kind { squares, pictures, channels };
+// with constant weights and many channels; or with convolutions of bytes, and what quantises their
+// results.
+enum class Kind { squares, pictures, channels, bytes };
 
 class RandomProgram {
  public:
   RandomProgram(unsigned seed, Kind kind) : random_(seed) {
+    if (kind == Kind::bytes) {
+      make_bytes();
+      return;
+    }
     if (kind != Kind::squares) {
       make_pictures(kind == Kind::channels);
       return;
@@ -73,23 +78,79 @@ class RandomProgram {
     if (below(2) && whole_[whole_.size() / 2] > 3) output(whole_[whole_.size() / 2]);
     plan::assign_slots(plan);
   }
+  void make_bytes() {
+    const int64_t channels = below(2) ? 16 : 5;
+    shape_ = {2, channels, below(2) ? 7 : 33, below(2) ? 8 : 37};
+    input("picture", shape_, DType::u8), bytes_ = {0};
+    input("other", shape_), whole_ = {1};
+    for (int n = 6 + below(20); n > 0; --n) switch (below(8)) {
+        case 0:
+        case 1: convolve_bytes(channels); break;
+        case 2:
+        case 3: quantise(); break;
+        case 4: dequantise(any(bytes_), below(2) ? channels : 1); break;
+        case 5:
+          whole_.push_back(node(below(2) ? "relu" : "sigmoid", {any(whole_)}, DType::f32, {}, shape_));
+          break;
+        case 6:
+          whole_.push_back(node("clip", {any(whole_)}, DType::f32,
+                                {{"min", F32Bits{0xbe800000}}, {"max", F32Bits{0x3f000000}}}, shape_));
+          break;
+        default: whole_.push_back(node("add", {any(whole_), any(whole_)}, DType::f32, {}, shape_));
+      }
+    output(whole_.back()), output(bytes_.back());
+    if (below(2)) output(whole_[whole_.size() / 2]);
+    std::erase_if(plan.outputs, [](const plan::Port& p) { return p.value < 2; });
+    if (plan.outputs.empty()) output(node("neg", {1}, DType::f32, {}, shape_));
+    plan::assign_slots(plan);
+  }
+  void convolve_bytes(int64_t channels) {
+    const int64_t groups = below(2) ? channels : 1, kernel = below(2) ? 3 : 1;
+    const Attributes how{{"pads", std::vector<int64_t>(4, kernel / 2)}, {"groups", groups}};
+    const int x = any(bytes_), sums = node("conv_integer", {x}, DType::i32, how, shape_);
+    append(DType::i8, {channels, channels / groups, kernel, kernel});
+    append(DType::i32, {channels}, "integers.bin");
+    if (below(2)) append(plan.values[x].dtype, {});
+    dequantise(sums, below(4) ? channels : 1);
+  }
+  void dequantise(int x, int64_t scales) {
+    const DType integers = plan.values[x].dtype;
+    const std::vector<int64_t> shape(scales > 1 ? 1 : 0, scales);
+    whole_.push_back(node("dequantize_linear", {x}, DType::f32, {}, shape_));
+    append(DType::f32, shape, integers == DType::i32 ? "sums.bin" : "scales.bin");
+    if (integers != DType::i32 && below(2)) append(integers, shape);
+  }
+  void quantise() {
+    const DType integers = below(3) ? DType::u8 : DType::i8;
+    const std::vector<int64_t> shape(below(4) ? 0 : 1, shape_[1]);
+    bytes_.push_back(node("quantize_linear", {any(whole_)}, integers, {}, shape_));
+    append(DType::f32, shape, "scales.bin"), append(integers, shape);
+  }
   void convolve(int64_t channels, int64_t kernel) {
     const std::vector<int64_t> pads(4, kernel / 2);
-    whole_.push_back(node("conv", {any(whole_)}, DType::f32, {{"pads", pads}}, shape_));
-    const std::vector<int64_t> shapes[] = {{channels, channels, kernel, kernel}, {channels}};
-    for (const std::vector<int64_t>& shape : shapes) {
-      if (shape.size() == 1 && below(4) == 0) continue;  // no bias
-      uint64_t bytes = sizeof(float);
-      for (int64_t d : shape) bytes *= static_cast<uint64_t>(d);
-      plan.nodes.back().in.push_back({plan::Operand::weight, static_cast<int>(plan.weights.size())});
-      plan.weights.push_back({"w" + std::to_string(plan.weights.size()),
-                              DType::f32,
-                              shape,
-                              {},
-                              "weights.bin",
-                              4 * static_cast<uint64_t>(below(1000)),
-                              bytes});
+    int x = any(whole_);
+    int64_t read = channels;
+    if (below(3) == 0) {
+      std::vector<int64_t> joined = shape_;
+      joined[1] = read = 2 * channels;
+      x = node("concat", {x, any(whole_)}, DType::f32, {{"axis", int64_t{1}}}, joined);
     }
+    whole_.push_back(node("conv", {x}, DType::f32, {{"pads", pads}}, shape_));
+    append(DType::f32, {channels, read, kernel, kernel});
+    if (below(4)) append(DType::f32, {channels});
+  }
+  // The last node gets a constant.
+  void append(DType t, const std::vector<int64_t>& shape, const char* file = "weights.bin") {
+    uint64_t bytes = size_of(t);
+    for (int64_t d : shape) bytes *= static_cast<uint64_t>(d);
+    plan.nodes.back().in.push_back({plan::Operand::weight, static_cast<int>(plan.weights.size())});
+    plan.weights.push_back({"w" + std::to_string(plan.weights.size()),
+                            t,
+                            shape,
+                            {},
+                            file,
+                            4 * static_cast<uint64_t>(below(1000)),
+                            bytes});
   }
   void pool() {
     Attributes attrs{{"kernel", std::vector<int64_t>{3, 3}}, {"pads", std::vector<int64_t>{1, 1, 1, 1}}};
@@ -119,7 +180,7 @@ class RandomProgram {
       if (t == DType::f32)
         std::memcpy(tensor.bytes.data() + at, &x, sizeof x);
       else
-        tensor.bytes[at] = std::byte(below(2));
+        tensor.bytes[at] = std::byte(below(t == DType::u8 ? 256 : 2));
     }
     tensors.push_back({name, std::move(tensor)});
     plan.inputs.push_back({name, value(std::move(shape), t)});
@@ -184,7 +245,7 @@ class RandomProgram {
 
   std::mt19937 random_;
   std::vector<int64_t> shape_;
-  std::vector<int> whole_, truths_;  // values of [kSide, kSide]
+  std::vector<int> whole_, truths_, bytes_;  // values of one shape
 };
 
 class Fused : public testing::TestWithParam<Kind> {
@@ -193,17 +254,30 @@ class Fused : public testing::TestWithParam<Kind> {
     std::string name = testing::TempDir() + "fused_XXXXXX";
     folder = ::mkdtemp(name.data());
     std::mt19937 random(7);
-    std::vector<float> w(32 * 32 * 9 + 1000);
+    std::vector<float> w(32 * 64 * 9 + 1000);
     for (float& x : w)
       x = std::ldexp(static_cast<float>(static_cast<int>(random() % 2000001) - 1000000), -24);
-    std::ofstream(folder + "/weights.bin", std::ios::binary)
-        .write(reinterpret_cast<const char*>(w.data()),
-               static_cast<std::streamsize>(w.size() * sizeof(float)));
+    write("weights.bin", w);
+    std::vector<int32_t> integers(2000);
+    for (int32_t& i : integers) i = static_cast<int32_t>(random() % 20001) - 10000;
+    write("integers.bin", integers);
+    // Scales of sums and of bytes, some of them negative or zero.
+    for (const auto& [name, exponent] : {std::pair("sums.bin", -27), std::pair("scales.bin", -16)}) {
+      for (float& x : w) x = std::ldexp(static_cast<float>(static_cast<int>(random() % 2048) - 64), exponent);
+      write(name, w);
+    }
   }
   ~Fused() override { std::filesystem::remove_all(folder); }
+  template <class T>
+  void write(const std::string& name, const std::vector<T>& all) const {
+    std::ofstream(folder + "/" + name, std::ios::binary)
+        .write(reinterpret_cast<const char*>(all.data()),
+               static_cast<std::streamsize>(all.size() * sizeof(T)));
+  }
   std::string folder;
 };
-INSTANTIATE_TEST_SUITE_P(Programs, Fused, testing::Values(Kind::squares, Kind::pictures, Kind::channels));
+INSTANTIATE_TEST_SUITE_P(Programs, Fused,
+                         testing::Values(Kind::squares, Kind::pictures, Kind::channels, Kind::bytes));
 
 std::shared_ptr<const Executable> prepared(const plan::Plan& plan, const std::string& isa = "") {
   auto made = prepare(plan, {isa, nullptr});
@@ -212,7 +286,7 @@ std::shared_ptr<const Executable> prepared(const plan::Plan& plan, const std::st
 }
 
 TEST_P(Fused, BytesOfRandomProgramsStay) {
-  size_t fused = 0, parts = 0, nodes = 0, last = 0;
+  size_t fused = 0, parts = 0, nodes = 0, last = 0, on_rows = 0;
   for (unsigned seed = 0; seed < (INVAR_EMULATED ? 30 : 150); ++seed) {
     const RandomProgram p(seed, GetParam());
     std::vector<std::vector<std::byte>> expected;
@@ -237,6 +311,7 @@ TEST_P(Fused, BytesOfRandomProgramsStay) {
         if (isa != "reference") compare(std::string(isa), threads);
     const auto program = prepared(p.plan);
     fused += program->fused(), parts += program->views(), last += program->channels_last();
+    for (const PreparedNode& n : program->nodes) on_rows += n.on_rows;
     nodes += p.plan.nodes.size();
     EXPECT_EQ(prepared(p.plan, "reference")->fused(), 0u);
     EXPECT_EQ(prepared(p.plan, "reference")->channels_last(), 0u);
@@ -247,6 +322,9 @@ TEST_P(Fused, BytesOfRandomProgramsStay) {
     EXPECT_GT(8 * fused, nodes);  // at least an eighth of them, or this tests little
   if (GetParam() == Kind::squares) {
     EXPECT_GT(8 * parts, nodes);
+  }
+  if (GetParam() == Kind::bytes) {
+    EXPECT_GT(8 * on_rows, nodes);
   }
 }
 
