@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <optional>
 #include <vector>
 
 #include "base/file/file.h"
+#include "base/file/listing.h"
 
 namespace invar {
 namespace {
@@ -69,13 +69,11 @@ std::string capabilities(std::string_view architectures) {
 }
 
 std::string gpu_of_driver(const std::string& folder) {
-  std::vector<std::string> files;
-  std::error_code ec;
-  for (const auto& one : std::filesystem::directory_iterator(folder, ec))
-    files.push_back(one.path().string() + "/information");
-  std::ranges::sort(files);
-  for (const std::string& file : files) {
-    const auto text = read_file(file);
+  auto names = names_in(folder);
+  if (!names) return "";
+  std::ranges::sort(*names);
+  for (const std::string& name : *names) {
+    const auto text = read_file(folder + "/" + name + "/information");
     const size_t at = text ? text->find("Model:") : std::string::npos;
     if (at == std::string::npos) continue;
     const size_t begin = text->find_first_not_of(" \t", at + 6), end = text->find('\n', at);
