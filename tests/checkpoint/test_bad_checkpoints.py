@@ -157,7 +157,7 @@ def test_config_outside_the_guarantee(model, run_on, change, name):
             {"architectures": ["DbrxForCausalLM"], "model_type": "dbrx", "max_seq_len": 1024},
             "DbrxForCausalLM",
         ),
-        ({"model_type": "blenderbot"}, "blenderbot"),
+        ({"model_type": "prophetnet"}, "prophetnet"),
         ({"model_type": None}, "model_type"),
         ({}, "model_type"),
         (
