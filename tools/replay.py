@@ -160,10 +160,13 @@ def node_cases(folder, options):
             def make(node=node, own=folder / f"{name}.{level}", level=level):
                 own.mkdir()
                 onnx.save(node.model, own / "model.onnx")
-                inputs = {}
-                for port, item in zip(node.model.graph.input, node.data_sets[0][0]):
-                    if port.type.HasField("tensor_type"):  # sequences are refused
-                        inputs[port.name] = onnx_nodes.saved(own, port.name, item)
+                graph = node.model.graph
+                given = {
+                    port.name: item
+                    for port, item in zip(graph.input, node.data_sets[0][0])
+                    if port.type.HasField("tensor_type")  # sequences are refused
+                }
+                inputs = {name: onnx_nodes.saved(own, name, given, graph) for name in given}
                 return Case(own, inputs, ["--opt", level])
 
             yield f"{name} --opt {level}", make
