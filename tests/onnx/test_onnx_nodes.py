@@ -3,10 +3,11 @@ wrongly (docs/reference/onnx.md)."""
 
 import os
 import re
+import subprocess
 import sys
 
 import pytest
-from conftest import ROOT
+from conftest import BIN, ROOT
 
 import sample
 
@@ -54,3 +55,11 @@ def test_refusals_say_what(results):
 def test_the_page_is_of_the_list():
     listed = len(onnx_nodes.LIST.read_text().split())
     assert re.search(rf"^\| passed \| {listed} ", onnx_nodes.TABLE.read_text(), re.MULTILINE)
+
+
+def test_they_can_be_replayed():
+    """tools/replay.py, which compares two builds, finds the program equal to itself."""
+    named = "^test_(relu|ai_onnx_ml_label_encoder_string_int)$"
+    command = [ROOT / "tools/replay.py", BIN, BIN, "nodes", "--only", named, "--levels", "3"]
+    done = subprocess.run([sys.executable, "-B", *command], capture_output=True, text=True)
+    assert "nodes: 2 cases (2 run), 0 differ" in done.stdout, done.stdout + done.stderr
