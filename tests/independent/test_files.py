@@ -6,12 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from arithmetic.library import f32
 from conftest import MODEL, execute
 from files import made_adapter, made_gguf, mutations_of_files
 from pages.files.gguf_tokenizer import PATTERNS, files_of
 from pages.model import Model
-from pages.sampling import Parameters
 
 PAGE = Path(__file__).resolve().parents[2] / "spec/gguf.md"
 PROFILES = ["fp32", "exact16"]
@@ -24,16 +22,6 @@ def receipt_of(folder, model, *options):
     return json.loads(path.read_bytes())
 
 
-def own_receipt(model, receipt):
-    """The receipt that the independent implementation makes of the same input."""
-    given = receipt["input"]
-    parameters = Parameters(
-        given["do_sample"], f32(float(given["temperature"])), given["top_k"],
-        f32(float(given["top_p"])), int(given["seed"]),
-    )  # fmt: skip
-    return model.run(given["prompt"], given["max_new_tokens"], parameters, receipt["execution"])
-
-
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("kind", made_gguf.TOKENIZERS)
 def test_gguf_files(kind, profile, tmp_path):
@@ -41,7 +29,7 @@ def test_gguf_files(kind, profile, tmp_path):
     path = tmp_path / f"{kind}.gguf"
     made_gguf.make(path, kind)
     receipt = receipt_of(tmp_path, path, "--numerics", profile, *mutations_of_files.GGUF_RUN)
-    assert own_receipt(Model(path, profile), receipt) == receipt
+    assert Model(path, profile).repeated(receipt) == receipt
     if profile == "fp32":
         golden = json.loads(mutations_of_files.RECEIPTS[f"gguf_{kind}"].read_bytes())
         assert receipt["receipt_hash"] == golden["receipt_hash"]
@@ -76,7 +64,7 @@ def test_texts_of_gguf_files(name, tmp_path):
     made_gguf.make(tmp_path / "m.gguf", "bytes", without, **changed)
     options = ["--prompt-text", "The 1234 seas", "--max-new-tokens", 2]
     receipt = receipt_of(tmp_path, tmp_path / "m.gguf", *options)
-    assert own_receipt(Model(tmp_path / "m.gguf"), receipt) == receipt
+    assert Model(tmp_path / "m.gguf").repeated(receipt) == receipt
 
 
 def patterns_of_the_page():
@@ -127,7 +115,7 @@ def test_adapters(profile, tmp_path):
         *mutations_of_files.ADAPTER_RUN,
     ]
     receipt = receipt_of(tmp_path, MODEL, *options)
-    assert own_receipt(Model(MODEL, profile, tmp_path / "made"), receipt) == receipt
+    assert Model(MODEL, profile, tmp_path / "made").repeated(receipt) == receipt
     if profile == "fp32":
         golden = json.loads(mutations_of_files.RECEIPTS["adapter"].read_bytes())
         assert receipt["receipt_hash"] == golden["receipt_hash"]
@@ -141,4 +129,4 @@ def test_one_scale(tmp_path):
     receipt = receipt_of(tmp_path, MODEL, *options)
     own = Model(MODEL, adapter=tmp_path / "a")
     assert "parameter lora_scale 0x40000000\n" in own.program_text()
-    assert own_receipt(own, receipt) == receipt
+    assert own.repeated(receipt) == receipt

@@ -4,12 +4,9 @@ implementation (seq2seq.10, sampling.32, speech.1 to speech.14)."""
 import json
 
 import pytest
-from arithmetic.library import f32
 from conftest import execute
 from files import made_whisper, mutations_of_files
 from pages.model import Model
-from pages.processors import OF_SPEECH
-from pages.sampling import Parameters
 from pages.speech.recording import decoder_tokens
 from pages.speech.timestamps import Window
 
@@ -31,17 +28,6 @@ def run(folder, path, *options):
     return [json.loads(p.read_bytes()) for p in found], done.out.decode()
 
 
-def own_receipt(model, receipt):
-    given = receipt["input"]
-    parameters = Parameters(
-        given["do_sample"], f32(float(given["temperature"])), given["top_k"],
-        f32(float(given["top_p"])), int(given["seed"]),
-    )  # fmt: skip
-    settings = {name: given[name] for name in OF_SPEECH if name in given}
-    limit = given["max_new_tokens"]
-    return model.run("", limit, parameters, receipt["execution"], settings)
-
-
 @pytest.mark.parametrize("profile", ["fp32", "exact16"])
 def test_timestamps(folder, profile, tmp_path):
     options = ["--numerics", profile, "--json", *mutations_of_files.SPEECH_RUN]
@@ -51,7 +37,7 @@ def test_timestamps(folder, profile, tmp_path):
     assert len(receipts) > 2
     for receipt, line in zip(receipts, out.splitlines(), strict=True):
         assert receipt["input"].get("audio_start", 0) == begin
-        assert own_receipt(model, receipt) == receipt
+        assert model.repeated(receipt) == receipt
         window = Window(receipt, count, FRAMES)
         shown = [(s["start"], s["end"], s["tokens"]) for s in json.loads(line)["segments"]]
         own = [(a / 16000, b / 16000, tokens) for a, b, tokens in window.segments()]
@@ -90,7 +76,7 @@ def test_a_recording_without_timestamps(folder, tmp_path):
     settings = model.defaults
     for i, receipt in enumerate(receipts):
         assert receipt["input"].get("audio_start", 0) == 16000 * i
-        assert own_receipt(model, receipt) == receipt
+        assert model.repeated(receipt) == receipt
     heard = model.decoder.language(
         model.recording.features(0, made_whisper.POSITIONS, model.decoder.bands),
         settings["decoder_start_token_id"], settings["lang_to_id"],

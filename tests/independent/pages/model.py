@@ -10,7 +10,7 @@ from pages.decoder import Decoder
 from pages.files.checkpoint import opened
 from pages.llama import Llama
 from pages.pieces import Pieces
-from pages.processors import before, ends, processed
+from pages.processors import OF_SPEECH, before, ends, processed
 from pages.receipt import commitment, float_text, sealed, template_text
 from pages.sampling import Parameters, draw
 from pages.speech.recording import Recording
@@ -151,6 +151,13 @@ class Model:
             execution,
         )
 
+    def repeated(self, receipt):
+        """The receipt that this implementation makes of the same input."""
+        given = receipt["input"]
+        settings = {name: given[name] for name in OF_SPEECH if name in given}
+        prompt, limit = given.get("prompt", ""), given["max_new_tokens"]
+        return self.run(prompt, limit, Parameters.of(given), receipt["execution"], settings)
+
     def findings(self, receipt):
         """receipt.11 and receipt.13 to receipt.16: what does not hold, first things first."""
         body = {k: receipt[k] for k in ("schema", "model", "program", "input", "output")}
@@ -175,12 +182,7 @@ class Model:
         yield from self.steps(given, output)
 
     def steps(self, given, output):
-        parameters = Parameters(
-            given["do_sample"], f32(float(given["temperature"])), given["top_k"],
-            f32(float(given["top_p"])), int(given["seed"]),
-            f32(float(given.get("min_p", 0))), f32(float(given.get("epsilon_cutoff", 0))),
-            int(given.get("stream", "0")),
-        )  # fmt: skip
+        parameters = Parameters.of(given)
         floats = ("temperature", "top_p", "min_p", "epsilon_cutoff", "repetition_penalty")
         floats += ("frequency_penalty", "presence_penalty")
         for name in (n for n in floats if n in given):  # receipt.3

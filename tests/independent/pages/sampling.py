@@ -21,6 +21,16 @@ class Parameters:
     epsilon_cutoff: float = 0.0
     stream: int = 0
 
+    @classmethod
+    def of(cls, given):
+        """Those of a receipt's `input`."""
+        return cls(
+            given["do_sample"], f32(float(given["temperature"])), given["top_k"],
+            f32(float(given["top_p"])), int(given["seed"]),
+            f32(float(given.get("min_p", 0))), f32(float(given.get("epsilon_cutoff", 0))),
+            int(given.get("stream", "0")),
+        )  # fmt: skip
+
 
 def fixed40(x):
     """sampling.1; round() of a fraction takes ties to even."""
