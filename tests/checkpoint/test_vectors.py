@@ -27,3 +27,10 @@ def test_an_order_shows():
     two[0], two[256], two[257] = 2.0**24, 1.0, 1.0
     assert oracle.contract([1.0] * 512, one) == 2.0**24
     assert oracle.contract([1.0] * 512, two) == 2.0**24 + 2
+
+
+def test_binary64_stays_in_its_line():
+    """A line with results of binary64 leaves the arithmetic of what follows at binary32."""
+    line = "f32[1]=3f800000 -> f64[1]=3ff0000000000000"
+    assert oracle.evaluate("cast", line) == line
+    assert oracle.add(2.0**24, 1.0) == 2.0**24

@@ -8,6 +8,7 @@ generator of inputs.
 It is slow (about a microsecond per rounding) and that does not matter.
 """
 
+import contextlib
 import functools
 import math
 import re
@@ -27,6 +28,16 @@ ROOMS = Path(__file__).resolve().parents[2] / "src" / "ops"
 # ---- numbers: a binary32 value is a Python float that happens to be one
 
 ARITHMETIC = ["f32"]  # the format of operations: f64 where results are (formats.12)
+
+
+@contextlib.contextmanager
+def arithmetic(fmt):
+    """Operations in the block round to this format, and after it as before."""
+    ARITHMETIC[0], before = fmt, ARITHMETIC[0]
+    try:
+        yield
+    finally:
+        ARITHMETIC[0] = before
 
 
 def rounded(x, fmt=None, sign=1.0):
@@ -152,13 +163,18 @@ def pi():
     return PI
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
+def wide_exp(x):
+    """To 150 digits, before any rounding."""
+    return Fraction(Decimal(x).exp())
+
+
 def exp(x):
     if x != x:
         return NAN
     if x > 200 or x < -200:
         return INF if x > 0 else 0.0
-    return rounded(Fraction(Decimal(x).exp())) if x else 1.0
+    return rounded(wide_exp(x)) if x else 1.0
 
 
 def sine(x, shift):
@@ -318,19 +334,19 @@ def evaluate(op, line):
     tensors = [tensor(t, attrs.get("seed", 0), i) for i, t in enumerate(inputs.split())]
     shaped = [tensor(o, 0, 0)[:2] for o in outputs]
     on_values, on_bits = operations()
-    ARITHMETIC[0] = "f64" if shaped[0][0] == "f64" else "f32"
-    if op in on_bits:
-        bits = on_bits[op](tensors, shaped, attrs)
-    else:
-        values = [[read_bits(t, b) for b in bits] for t, _, bits in tensors]
-        shapes = [s for _, s in shaped]
-        result = on_values[op](
-            values, [s for _, s, _ in tensors], shapes[0] if len(shapes) == 1 else shapes, attrs
-        )
-        bits = [
-            [write_bits(t, x) for x in r]
-            for (t, _), r in zip(shaped, [result] if len(shapes) == 1 else result)
-        ]
+    with arithmetic("f64" if shaped[0][0] == "f64" else "f32"):
+        if op in on_bits:
+            bits = on_bits[op](tensors, shaped, attrs)
+        else:
+            values = [[read_bits(t, b) for b in bits] for t, _, bits in tensors]
+            shapes = [s for _, s in shaped]
+            result = on_values[op](
+                values, [s for _, s, _ in tensors], shapes[0] if len(shapes) == 1 else shapes, attrs
+            )
+            bits = [
+                [write_bits(t, x) for x in r]
+                for (t, _), r in zip(shaped, [result] if len(shapes) == 1 else result)
+            ]
     words = (",".join(f"{b:0{2 * WIDTH[t]}x}" for b in r) for (t, _), r in zip(shaped, bits))
     return (
         f"{inputs} -> "
