@@ -2,6 +2,7 @@
 // experts; the layers and what is around them in decoder_graph.cc.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,14 @@ class DecoderGraph {
   };
   State state(size_t layer, const std::string& kind);
   std::string remembered(const State& state, const std::vector<int64_t>& sizes);
+  struct Recurrence {
+    std::string update_rule = "gated";
+    int64_t query_heads = 1;            // and of keys
+    std::array<int64_t, 3> state = {};  // heads, size of a key, size of a value
+    float scale = 1;
+  };
+  std::string linear_attention(const std::string& name, const State& memory, Strings operands,
+                               const Recurrence& r);
   std::string causal_conv(const std::string& name, const State& state, const std::string& x, int64_t channels,
                           int64_t width, bool bias, bool silu);
   std::string short_conv(size_t layer, const std::string& x);

@@ -131,15 +131,12 @@ std::string DecoderGraph::gated_delta(size_t layer, const std::string& x) {
     return g.tiled_heads ? b_.node("Concat", unit + ".tiled", copies, {{"axis", int64_t{2}}}) : unit;
   };
   std::string y =
-      b_.node("LinearAttention", p + "recurrence",
-              {heads("q_unit", o.q), heads("k_unit", o.k), o.v,
-               remembered(memory, {g.value_heads, g.key_dim, g.value_dim}), delta_decay(p, o.decay), rate},
-              {{"q_num_heads", g.tiled_heads ? g.value_heads : g.key_heads},
-               {"kv_num_heads", g.value_heads},
-               {"update_rule", std::string("gated_delta")},
-               {"scale", default_attention_scale(g.key_dim)}});
-  b_.graph().nodes.back().domain = "invar";  // that of ONNX has no fewer heads of queries than of values
-  b_.graph().nodes.back().outputs = {y, memory.present};
+      linear_attention(p + "recurrence", memory,
+                       {heads("q_unit", o.q), heads("k_unit", o.k), o.v, delta_decay(p, o.decay), rate},
+                       {.update_rule = "gated_delta",
+                        .query_heads = g.tiled_heads ? g.value_heads : g.key_heads,
+                        .state = {g.value_heads, g.key_dim, g.value_dim},
+                        .scale = default_attention_scale(g.key_dim)});
   y = reshaped(p + "recurrence.heads", y, {0, 0, g.value_heads, g.value_dim});
   const std::string norm = p + g.names.norm;
   y = b_.node("RMSNormalization", norm, {y, b_.weight(norm + ".weight", {g.value_dim})},

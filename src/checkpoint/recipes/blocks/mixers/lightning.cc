@@ -26,20 +26,13 @@ std::string DecoderGraph::lightning(size_t layer, const std::string& x) {
   qkv = reshaped(p + "qkv.heads", activated(b_, d_.activation, p + "qkv.", qkv), {0, 0, heads, 3 * size});
   Strings operands = parts(p + "qkv.split", qkv, 3, {size, size, size});
   for (std::string& one : operands) one = reshaped(one + ".flat", one, {0, 0, inner});
-  const State memory = state(layer, "recurrent");
-  operands.push_back(remembered(memory, {heads, size, size}));
   // The minimum of a position and of a negative number: the number, in a row for each position.
   operands.push_back(
       b_.node("Min", p + "decays",
               {"positions.column",
                b_.constant("lightning_decays_" + index, lightning_decays(heads, layer, d_.layers.size()))}));
-  std::string y = b_.node("LinearAttention", p + "recurrence", operands,
-                          {{"update_rule", std::string("gated")},
-                           {"q_num_heads", heads},
-                           {"kv_num_heads", heads},
-                           {"scale", 1.0f}});
-  b_.graph().nodes.back().domain = "invar";
-  b_.graph().nodes.back().outputs = {y, memory.present};
+  std::string y = linear_attention(p + "recurrence", state(layer, "recurrent"), operands,
+                                   {.query_heads = heads, .state = {heads, size, size}});
   y = b_.node("RMSNormalization", p + "norm", {y, b_.weight(p + "norm.weight", {inner})},
               {{"axis", int64_t{-1}}, {"epsilon", 1e-6f}, {"stash_type", int64_t{kFloat}}});
   const std::string gate = linear(p + "output_gate", x, d_.hidden_size, inner, false);

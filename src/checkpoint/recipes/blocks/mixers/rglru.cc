@@ -44,15 +44,8 @@ std::string DecoderGraph::rglru(size_t layer, const std::string& x) {
   // 1 in a row for each position: the minimum of 1 and of a number from 1 on.
   const std::string ones =
       b_.node("Min", u + "ones", {b_.node("Add", u + "counted", {"positions.column", one}), one});
-  const State memory = state(layer, "recurrent");
-  const std::string y = b_.node("LinearAttention", u + "recurrence",
-                                {ones, ones, input, remembered(memory, {channels, 1, 1}), decay},
-                                {{"update_rule", std::string("gated")},
-                                 {"q_num_heads", int64_t{1}},
-                                 {"kv_num_heads", channels},
-                                 {"scale", 1.0f}});
-  b_.graph().nodes.back().domain = "invar";  // with fewer heads of keys than of values
-  b_.graph().nodes.back().outputs = {y, memory.present};
+  const std::string y = linear_attention(u + "recurrence", state(layer, "recurrent"),
+                                         {ones, ones, input, decay}, {.state = {channels, 1, 1}});
   return linear(p + "linear_out", b_.node("Mul", p + "gated", {y, gate}), channels, d_.hidden_size, true);
 }
 

@@ -35,17 +35,10 @@ std::string DecoderGraph::selective_scan(size_t layer, const std::string& x) {
       b_.node("Neg", p + "A", {b_.node("Exp", p + "A.exp", {b_.weight(p + "A_log", {channels, states})})});
   const std::string decay =
       b_.node("Mul", p + "decay", {reshaped(p + "dt.column", dt, {0, 0, channels, 1}), rate});
-  const State memory = state(layer, "recurrent");
-  const std::string y = b_.node("LinearAttention", p + "scan",
-                                {made[2], made[1], b_.node("Mul", p + "x.stepped", {dt, convolved}),
-                                 remembered(memory, {channels, states, 1}),
-                                 reshaped(p + "decay.flat", decay, {0, 0, channels * states})},
-                                {{"update_rule", std::string("gated")},
-                                 {"q_num_heads", int64_t{1}},
-                                 {"kv_num_heads", channels},
-                                 {"scale", 1.0f}});
-  b_.graph().nodes.back().domain = "invar";  // with fewer heads of keys than of values
-  b_.graph().nodes.back().outputs = {y, memory.present};
+  const std::string y = linear_attention(p + "scan", state(layer, "recurrent"),
+                                         {made[2], made[1], b_.node("Mul", p + "x.stepped", {dt, convolved}),
+                                          reshaped(p + "decay.flat", decay, {0, 0, channels * states})},
+                                         {.state = {channels, states, 1}});
   const std::string skipped = b_.node("Mul", p + "x.skipped", {convolved, b_.weight(p + "D", {channels})});
   const std::string summed = b_.node("Add", p + "y", {y, skipped});
   const std::string open = activated(b_, Activation::silu, p + "gate.", halves[1]);

@@ -1,5 +1,5 @@
-// Short causal convolutions, of a layer of their own (spec/decoder.md decoder.61) and within
-// others.
+// Recurrent states, the attention that has one, and short causal convolutions, of a layer of their
+// own (spec/decoder.md decoder.61) and within others.
 #include "checkpoint/recipes/blocks/decoder_graph_builder.h"
 
 namespace invar::checkpoint {
@@ -16,6 +16,20 @@ std::string DecoderGraph::remembered(const State& state, const std::vector<int64
   b_.input(state.past, kFloat, shape);
   b_.output(state.present, shape);
   return state.past;
+}
+
+// The operands are q, k, v, the decay and, of the delta rule, its rate.
+std::string DecoderGraph::linear_attention(const std::string& name, const State& memory, Strings operands,
+                                           const Recurrence& r) {
+  operands.insert(operands.begin() + 3, remembered(memory, {r.state.begin(), r.state.end()}));
+  const std::string y = b_.node("LinearAttention", name, operands,
+                                {{"update_rule", r.update_rule},
+                                 {"q_num_heads", r.query_heads},
+                                 {"kv_num_heads", r.state[0]},
+                                 {"scale", r.scale}});
+  b_.graph().nodes.back().domain = "invar";  // ONNX has no fewer heads of queries than of values
+  b_.graph().nodes.back().outputs = {y, memory.present};
+  return y;
 }
 
 // x [batch, seq, channels], each channel convolved with its `width` last values.

@@ -56,16 +56,10 @@ std::string DecoderGraph::state_space(size_t layer, const std::string& x) {
   const std::string values = reshaped(p + "x.heads", xbc[0], {0, 0, s.heads, s.head_dim});
   const std::string stepped =
       b_.node("Mul", p + "x.stepped", {values, reshaped(p + "dt.column", dt, {0, 0, s.heads, 1})});
-  const State memory = state(layer, "recurrent");
-  const std::string y = b_.node("LinearAttention", p + "scan",
-                                {xbc[2], xbc[1], reshaped(p + "x.flat", stepped, {0, 0, inner}),
-                                 remembered(memory, {s.heads, s.state_size, s.head_dim}), decay},
-                                {{"update_rule", std::string("gated")},
-                                 {"q_num_heads", s.groups},
-                                 {"kv_num_heads", s.heads},
-                                 {"scale", 1.0f}});
-  b_.graph().nodes.back().domain = "invar";  // with fewer heads of keys than of values
-  b_.graph().nodes.back().outputs = {y, memory.present};
+  const std::string y =
+      linear_attention(p + "scan", state(layer, "recurrent"),
+                       {xbc[2], xbc[1], reshaped(p + "x.flat", stepped, {0, 0, inner}), decay},
+                       {.query_heads = s.groups, .state = {s.heads, s.state_size, s.head_dim}});
   const std::string skipped =
       b_.node("Mul", p + "x.skipped",
               {values, reshaped(p + "D.column", b_.weight(p + "D", {s.heads}), {s.heads, 1})});
