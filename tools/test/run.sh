@@ -118,5 +118,7 @@ run_ctest() { # FOLDER [BUILD...]: the tests of the tier
   local folder=$1
   shift
   say "Test: tier $tier of ${*:-$folder}"
-  INVAR_TIER=$tier ctest --test-dir "$folder" -L "tier$tier" --output-on-failure --parallel "$jobs"
+  # One more than there are cores: tests of lost workers and slow servers wait most of their time.
+  INVAR_TIER=$tier ctest --test-dir "$folder" -L "tier$tier" --output-on-failure \
+    --parallel $((jobs + 1))
 }
