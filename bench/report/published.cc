@@ -11,6 +11,7 @@
 
 #include "base/file/file.h"
 #include "base/text/json.h"
+#include "base/thread_pool.h"
 #include "bench/report/report.h"
 #include "device/machine.h"
 
@@ -111,6 +112,7 @@ Status Published::write(const Report& report) const {
   all["most_memory_bytes"] =
       std::max(most_memory_, static_cast<int64_t>(used_by(RUSAGE_SELF).ru_maxrss) * 1024);
   all["seconds"] = seconds_, all["seconds_of_others"] = others_;
+  all["processors"] = available_cores();
   return write_file(path_, json::dump(json::sorted(std::move(all)), {.indent = 1}) + "\n");
 }
 

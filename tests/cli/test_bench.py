@@ -47,10 +47,12 @@ def test_json_has_the_fields(tmp_path):
     assert {k: also.pop(k) for k in done} == done
     assert set(also) == {
         *("schema", "day", "version", "most_memory_bytes", "seconds", "seconds_of_others"),
+        "processors",
     }
     assert also["schema"] == "invar-bench 1" and also["most_memory_bytes"] > 1 << 20
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", also["day"])
     assert also["seconds"] > 0 and also["seconds_of_others"] >= 0
+    assert also["processors"] >= 1
     assert set(done) == {"cpu", "device", "peer", "limits", "rows"} and done["device"] == "cpu"
     (limit,), (row,) = done["limits"], done["rows"]
     assert set(limit) == {

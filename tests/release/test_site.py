@@ -222,7 +222,7 @@ def test_tables_of_speed():
     disturbed = compared | {"shape": "7x7", "ratio": 99.0, "peer_seconds": 198e-6}
     limit = {"isa": "avx2", "threads": 2, "flops_per_second": 1e11, "read_bytes_per_second": 2e10}
     one = {"cpu": "A 2.0", "device": "cpu", "day": "2026-01-01", "version": "1", "limits": [limit],
-           "peer": "T 2 (x)", "most_memory_bytes": 2**30, "seconds": 10, "seconds_of_others": 4,
+           "peer": "T 2 (x)", "most_memory_bytes": 2**30, "seconds": 10, "seconds_of_others": 4, "processors": 2,
            "rows": [compared, slower, disturbed, row | {"suite": "move"}]}  # fmt: skip
     other = one | {"peer": "R 3", "rows": [compared | {"ratio": 2.0, "threads": 1}]}
     on_gpu = one | {"device": "G", "rows": [row | {"threads": 0}], "peer": ""}
@@ -236,7 +236,7 @@ def test_tables_of_speed():
     assert (
         "## A 2.0\n" in text and "### norm on A 2.0\n" in text and "### norm on G (A 2.0)" in text
     )
-    assert "beside T 2 (x), 2026-01-01" in text and "1,024 MiB" in text and "kept 0.40" in text
+    assert "beside T 2 (x), 2026-01-01" in text and "1,024 MiB" in text and "kept 0.40 of 2 proc" in text
     # The overview has a row for each file; the ratio that was disturbed does not count.
     assert "| A 2.0 | 2026-01-01 | T 2 (x) | 4 | 0.75 | 1.00 | 1.25 |" in text
     assert "| G (A 2.0) | 2026-01-01 | – | 1 | – | – | – |" in text

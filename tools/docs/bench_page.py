@@ -187,7 +187,8 @@ def circumstances(report):
     text += f" The process had at most {report['most_memory_bytes'] / 2**20:,.0f} MiB of memory."
     if report.get("seconds"):
         share = report["seconds_of_others"] / report["seconds"]
-        text += f" On average other programs kept {share:.2f} processors busy."
+        of = f" of {report['processors']}" if report.get("processors") else ""
+        text += f" On average other programs kept {share:.2f}{of} processors busy."
     return textwrap.wrap(text, 100, break_on_hyphens=False)
 
 
