@@ -298,7 +298,8 @@ void Responder::Impl::watch() {
   stream_.async_read_some(buffer_.prepare(kReadAtOnce),
                           [self = shared_from_this()](const Failure& failure, size_t bytes) {
                             self->watching_ = false;
-                            if (failure) return self->close();
+                            // What was read may be told after the last write, which closed.
+                            if (failure || self->closed_) return self->close();
                             self->buffer_.commit(bytes);
                             if (self->lingering_) {
                               self->buffer_.clear();

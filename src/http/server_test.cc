@@ -12,6 +12,7 @@
 #include <atomic>
 #include <future>
 #include <optional>
+#include <semaphore>
 #include <thread>
 
 namespace invar::http {
@@ -42,6 +43,15 @@ class Client {
       if (n <= 0) return;
       bytes.remove_prefix(static_cast<size_t>(n));
     }
+  }
+  // Reads what is there. Whether more may come.
+  bool drain() {
+    const timeval patience{0, 5000};
+    ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    char piece[4096];
+    ssize_t n;
+    while ((n = ::recv(socket_, piece, sizeof piece, 0)) > 0) continue;
+    return n < 0 && errno == EAGAIN;
   }
   // All that comes until the server closes, or until `end` has come.
   std::string read(std::string_view end = {}) {
@@ -284,6 +294,43 @@ TEST_F(HttpTest, ClientsThatLeave) {
 }
 
 // A request that comes byte by byte is the same request, and what is wrong with it stays wrong.
+// The last bytes of an answer leave, and others come, while the server is busy: it is told of both at
+// once. What came on a connection that is over is no request.
+TEST_F(HttpTest, BytesThatComeWithTheLastOfAnAnswer) {
+  limits_.stream_bytes = 1;
+  std::binary_semaphore entered{0}, leave{0};
+  std::promise<Responder> begun;
+  std::atomic<int> others = 0;
+  start([&](Request request, Responder responder) {
+    if (request.path == "/stream") return begun.set_value(std::move(responder));
+    if (request.path == "/wait")
+      entered.release(), leave.acquire();
+    else
+      ++others;
+    responder.answer(200, {}, "ok");
+  });
+  if (!server_) return;
+  Client slow(server_->port(), 4096), other(server_->port());
+  slow.send("GET /stream HTTP/1.0\r\n\r\n");  // no piece ends the answer
+  Responder stream = begun.get_future().get();
+  stream.begin(200, {});
+  const auto taken = [&] {
+    for (int i = 0; i < 100 && !stream.ready(); ++i) std::this_thread::sleep_for(milliseconds(1));
+    return stream.ready();
+  };
+  do stream.write(std::string(64 << 10, 'a'));
+  while (taken());
+  stream.finish();
+  other.send("GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  entered.acquire();
+  slow.drain();
+  slow.send("x");
+  leave.release();
+  other.read("ok");
+  slow.read();
+  EXPECT_EQ(others, 0);
+}
+
 TEST_F(HttpTest, ByteByByte) {
   start(echo);
   if (!server_) return;
