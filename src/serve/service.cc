@@ -9,6 +9,7 @@
 
 #include "base/file/file.h"
 #include "base/hash/random.h"
+#include "base/text/display.h"
 
 namespace invar::serve {
 
@@ -397,8 +398,7 @@ Problem Service::no_model(const std::string& name) const {
   std::string known;
   for (const auto& model : models_) known += (known.empty() ? "" : ", ") + model->name;
   for (const auto& encoder : encoders_) known += (known.empty() ? "" : ", ") + encoder->opened.name;
-  return {404, "model: no model " + std::string(json::brief(name)) + " here: " + known, "model",
-          "model_not_found"};
+  return {404, "model: no model " + excerpt(name) + " here: " + known, "model", "model_not_found"};
 }
 
 Outcome<LanguageModel*> Service::language_model(const std::string& name, bool of_recordings) const {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/file/file.h"
+#include "base/text/display.h"
 #include "base/text/json.h"
 
 namespace invar::cli {
@@ -32,7 +33,7 @@ std::optional<Error> wrong_value(const OptionRow& row, const std::string& value,
     return std::nullopt;
   std::string list = row.choices;
   for (size_t at = 0; (at = list.find('|', at)) != list.npos; at += 2) list.replace(at, 1, ", ");
-  return bad_input(which + ": " + std::string(json::brief(value)) + " is not one of " + list);
+  return bad_input(which + ": " + excerpt(value) + " is not one of " + list);
 }
 
 // Gives the option these values, where it has none. Of a flag the values say whether.
@@ -91,11 +92,11 @@ std::optional<Error> of_file(const std::string& file, const CommandRow& command,
   if (!read) return read.error();
   if (!read->is_object()) return bad_input(file + ": an object of options is needed");
   if (const std::string* const twice = json::repeated_name(*read))
-    return bad_input(file + ": " + json::brief(*twice) + ": it is there twice");
+    return bad_input(file + ": " + excerpt(*twice) + ": it is there twice");
   for (const auto& [name, value] : read->members) {
     const auto row =
         std::ranges::find_if(command.options, [&](const OptionRow& o) { return o.name == name; });
-    const std::string which = file + ": " + std::string(json::brief(name));
+    const std::string which = file + ": " + excerpt(name);
     if (row == command.options.end() || name == "config")
       return bad_input(which + ": `invar " + command.name + " --help` lists the options, and this is none");
     const std::vector<json::Value> one{value};

@@ -2,6 +2,7 @@
 #include <charconv>
 #include <optional>
 
+#include "base/text/display.h"
 #include "base/text/json.h"
 #include "prompt/chat.h"
 #include "prompt/jinja/template.h"
@@ -63,7 +64,7 @@ Status expect_no_media(const Value& object, const std::string& where) {
     for (const std::string_view media :
          {"image", "images", "image_url", "audio", "audios", "input_audio", "video", "videos", "video_url"})
       if (key == media && v.kind != Value::null && !(v.kind == Value::array && v.items.empty()))
-        return not_text(where, json::brief(key));
+        return not_text(where, excerpt(key));
   return {};
 }
 
@@ -139,7 +140,7 @@ Result<Chat> read(const Value& object, const std::string& name) {
   Chat chat;
   std::vector<std::string> seen;
   for (const auto& [key, v] : object.members) {
-    const std::string where = name + ": " + json::brief(key);
+    const std::string where = name + ": " + excerpt(key);
     if (std::find(seen.begin(), seen.end(), key) != seen.end()) return bad_input(where + " is given twice");
     seen.push_back(key);
     INVAR_CHECK_OK(read_member(chat, key, v, where));
@@ -200,7 +201,7 @@ Result<Members> message(const Value& given, const std::string& where) {
   std::optional<jinja::Value> reasoning;
   for (const auto& [key, item] : given.members) {
     auto v = jinja::from_json(item);
-    if (!v) return Error{v.error().code, where + ": " + json::brief(key) + ": " + v.error().message};
+    if (!v) return Error{v.error().code, where + ": " + excerpt(key) + ": " + v.error().message};
     if (!v->none()) members.emplace_back(jinja::text(key), std::move(*v));
   }
   const jinja::Value one = jinja::dict(members);

@@ -7,6 +7,7 @@
 #include "base/file/file.h"
 #include "base/file/listing.h"
 #include "base/hash/sha256.h"
+#include "base/text/display.h"
 #include "prompt/chat.h"
 #include "serve/batch/merge.h"
 #include "serve/batch/runner.h"
@@ -86,8 +87,7 @@ Result<json::Value> identity_of(const Models& models, const BatchOptions& option
 
 Result<std::unique_ptr<Batch>> Batch::make(const Models& models, BatchOptions options) {
   if (!options.date.empty() && !prompt::is_date(options.date))
-    return bad_input("--date: no date such as 2026-11-24T15:04:05: " +
-                     std::string(json::brief(options.date)));
+    return bad_input("--date: no date such as 2026-11-24T15:04:05: " + excerpt(options.date));
   const std::string isa(models.encoders.empty() ? models.engines[0]->session().isa()
                                                 : models.encoders[0]->model.isa());
   json::Value worker = {{"isa", isa}, {"version", INVAR_VERSION}};

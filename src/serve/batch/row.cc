@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/hash/sha256.h"
+#include "base/text/display.h"
 
 namespace invar::serve {
 
@@ -48,7 +49,7 @@ std::string problem_of_line(const Value& line) {
   if (path_of(url) == std::end(kPaths)) {
     std::string known;
     for (const auto& row : kPaths) known += (known.empty() ? "" : ", ") + std::string(row.path);
-    return "url: one of " + known + " is needed, not '" + json::brief(url) + "'";
+    return "url: one of " + known + " is needed, not '" + excerpt(url) + "'";
   }
   const Value& body = line.get("body");
   if (!body.is_object()) return "body: an object is needed";
@@ -68,7 +69,7 @@ BatchRow read_batch_row(std::string_view text, size_t number, const Value& ident
   }
   if (line->get("custom_id").is_string()) row.custom_id = line->get("custom_id").text;
   if (const std::string* twice = json::repeated_name(*line)) {
-    row.problem = "an object has the member '" + json::brief(*twice) + "' twice";
+    row.problem = "an object has the member '" + excerpt(*twice) + "' twice";
     return row;
   }
   row.problem = problem_of_line(*line);

@@ -363,8 +363,7 @@ Outcome<Call> read_call(std::string_view body, Endpoint endpoint) {
 
 Outcome<Call> read_members(Value given, Endpoint endpoint) {
   if (const std::string* twice = json::repeated_name(given))
-    return Problem{400,
-                   "the body: an object has the member '" + std::string(json::brief(*twice)) + "' twice"};
+    return Problem{400, "the body: an object has the member '" + excerpt(*twice) + "' twice"};
   Call call;
   call.endpoint = endpoint;
   call.chat = (endpoint & (kChat | kMessages | kTokens | kResponses | kTokenize)) != 0;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text/display.h"
 #include "receipt/receipt.h"
 #include "serve/requests/replay.h"
 #include "serve/service.h"
@@ -101,7 +102,7 @@ namespace {
 constexpr std::string_view kReceipts = "/v1/receipts/";
 
 Problem no_receipt(const std::string& id) {
-  return {404, "no receipt " + std::string(json::brief(id)) + " here: an id has 64 hexadecimal digits", "",
+  return {404, "no receipt " + excerpt(id) + " here: an id has 64 hexadecimal digits", "",
           "receipt_not_found"};
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text/display.h"
 #include "base/text/utf8.h"
 #include "generate/settings/sampling_json.h"
 #include "http/form.h"
@@ -60,7 +61,7 @@ std::optional<Problem> check_options(const generate::SpeechModel& speech, const 
   for (const auto& [name, id] : speech.languages) known += (known.empty() ? "" : ", ") + name;
   return Problem{400,
                  "language: the model knows " + (known.empty() ? "one language: leave it out" : known) +
-                     ", not " + std::string(json::brief(call.language)),
+                     ", not " + excerpt(call.language),
                  "language"};
 }
 
