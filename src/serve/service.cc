@@ -268,6 +268,14 @@ void Service::refuse(http::Responder& responder, http::Headers headers, const Pr
   responder.answer(status, std::move(headers), json::dump(body));
 }
 
+void Service::begin_stream(http::Responder& responder, http::Headers headers) {
+  headers.insert(headers.end(), {{"content-type", "text/event-stream; charset=utf-8"},
+                                 {"cache-control", "no-cache"},
+                                 {"x-accel-buffering", "no"}});
+  metrics_.count_status(200);
+  responder.begin(200, std::move(headers), ": ping\n\n");
+}
+
 void Service::handle(http::Request request, http::Responder responder) {
   const std::string label = label_of(request);
   if (options_.log)

@@ -78,6 +78,8 @@ class Service {
   // Of an answer that has these headers; whether to ask again is added.
   void refuse(http::Responder&, http::Headers, const Problem&, const json::Value& body);
   void prepare(Asked&, Endpoint);
+  // Of an answer as events, which has these headers.
+  void begin_stream(http::Responder&, http::Headers);
   void count_tokens(Asked&);
   void encode(Asked&, Endpoint);
   void transcribe(Asked&, Endpoint);

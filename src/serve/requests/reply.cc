@@ -95,13 +95,7 @@ void Reply::begin() {
   responder_.on_gone([weak = weak_from_this()] {
     if (const auto reply = weak.lock()) reply->service_.text_.post([reply] { reply->gone(); });
   });
-  if (!call_.stream) return;
-  http::Headers headers = headers_;
-  headers.insert(headers.end(), {{"content-type", "text/event-stream; charset=utf-8"},
-                                 {"cache-control", "no-cache"},
-                                 {"x-accel-buffering", "no"}});
-  service_.metrics_.count_status(200);
-  responder_.begin(200, std::move(headers), ": ping\n\n");
+  if (call_.stream) service_.begin_stream(responder_, headers_);
 }
 
 void Reply::cancel_all() {

@@ -170,7 +170,7 @@ std::optional<Problem> SpeechReply::start(uint64_t client) {
   });
   service_.text_.post([self = shared_from_this()] {
     if (self->over_) return;
-    if (self->call_.stream) self->begin_stream();
+    if (self->call_.stream) self->service_.begin_stream(self->responder_, self->headers_);
     generate::Request& first = self->windows_.front();
     if (!first.lacks_language) return self->ask(-1);
     // The model hears the language in the first window (speech.8).
@@ -195,15 +195,6 @@ void SpeechReply::ask(int32_t language) {
     self->take_answer(i, std::move(answer));
   };
   if (!submit(std::exchange(windows_, {}), done)) fail(closed_or(busy("requests wait")));
-}
-
-void SpeechReply::begin_stream() {
-  http::Headers headers = headers_;
-  headers.insert(headers.end(), {{"content-type", "text/event-stream; charset=utf-8"},
-                                 {"cache-control", "no-cache"},
-                                 {"x-accel-buffering", "no"}});
-  service_.metrics_.count_status(200);
-  responder_.begin(200, std::move(headers), ": ping\n\n");
 }
 
 void SpeechReply::take_token(size_t i, int32_t token) {

@@ -45,7 +45,6 @@ class SpeechReply : public std::enable_shared_from_this<SpeechReply> {
   std::string subtitles() const;
   json::Value segments() const;
   json::Value invar() const;
-  void begin_stream();
   // What a stream has yet to tell of the windows up to the first that is not complete.
   void send();
 
