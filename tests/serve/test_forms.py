@@ -537,7 +537,7 @@ def test_embeddings_are_those_of_embed(several):
 def test_rerank_is_that_of_rerank(several):
     query, documents = "how many people", ["Berlin is a large city!", "a dog", "Hello world"]
     rows, receipts = alone(several, "rerank", "bert-reranker", "--query", query, *documents)
-    for path in ("/v1/rerank", "/rerank"):
+    for path in ("/v1/rerank", "/rerank", "/v2/rerank"):
         response = several.open(path, {"query": query, "documents": documents})
         answer = json.loads(response.read(), parse_float=str)
         shown = [(r["index"], r["relevance_score"]) for r in answer["results"]]
@@ -547,9 +547,12 @@ def test_rerank_is_that_of_rerank(several):
     asked = {"query": query, "documents": objects, "top_n": 1, "return_documents": True}
     (best,) = several.ask("/v1/rerank", asked | {"model": "bert-reranker"})["results"]
     assert best["document"] == {"text": documents[rows[0]["index"]]}
-    scored = several.open("/v1/score", {"text_1": query, "text_2": documents}).read()
-    scores = {d["index"]: d["score"] for d in json.loads(scored, parse_float=str)["data"]}
-    assert scores == {row["index"]: row["score"] for row in rows}
+    for path in ("/v1/score", "/score"):
+        scored = several.open(path, {"text_1": query, "text_2": documents}).read()
+        scored = json.loads(scored, parse_float=str)
+        scores = {d["index"]: d["score"] for d in scored["data"]}
+        assert scores == {row["index"]: row["score"] for row in rows}
+        assert sorted(receipts_of(scored)) == sorted(receipts)
 
 
 def test_several_models(several):
@@ -582,8 +585,13 @@ def test_several_models(several):
         ({"query": "a", "documents": [3]}, "documents"),
         ({"query": "", "documents": ["a"]}, "query"),
         ({"documents": ["a"]}, "query"),
+        ({"query": "a", "documents": ["a"], "max_tokens_per_doc": 9}, "max_tokens_per_doc"),
+        ({"query": "a", "documents": ["a"], "model": "bert"}, "bert is not a reranker"),
     ):
-        assert words in several.ask("/v1/rerank", asked, 400)["error"]["message"]
+        for path in ("/v1/rerank", "/v2/rerank"):
+            assert words in several.ask(path, asked, 400)["error"]["message"]
+    pair = {"text_1": "a", "text_2": "b", "model": "scripted"}
+    assert "scripted is not a reranker" in several.ask("/score", pair, 400)["error"]["message"]
     receipt = several.receipt(receipts_of(several.complete(body("plain", model="scripted")))[0])
     assert several.ask("/v1/receipts/verify", receipt)["ok"]
 
