@@ -25,10 +25,10 @@ void labelled(const std::string& name, const std::string& help, const std::strin
 
 }  // namespace
 
-void Histogram::add(double seconds) {
-  const auto bucket = static_cast<size_t>(std::ranges::lower_bound(kBounds, seconds) - std::begin(kBounds));
+void Histogram::add(double value) {
+  const auto bucket = static_cast<size_t>(std::ranges::lower_bound(bounds_, value) - bounds_.begin());
   const std::lock_guard lock(mutex_);
-  ++counts_[bucket], sum_ += seconds;
+  ++counts_[bucket], sum_ += value;
 }
 
 void Histogram::print(const std::string& name, const std::string& help, std::string& out) const {
@@ -37,7 +37,7 @@ void Histogram::print(const std::string& name, const std::string& help, std::str
   uint64_t total = 0;
   for (size_t i = 0; i < counts_.size(); ++i) {
     total += counts_[i];
-    const std::string bound = i < std::size(kBounds) ? json::spelled(kBounds[i]) : "+Inf";
+    const std::string bound = i < bounds_.size() ? json::spelled(bounds_[i]) : "+Inf";
     out += "invar_" + name + "_bucket{le=\"" + bound + "\"} " + std::to_string(total) + "\n";
   }
   out += "invar_" + name + "_sum " + json::spelled(sum_) + "\ninvar_" + name + "_count " +
@@ -76,6 +76,13 @@ std::string Metrics::print(const Generator::Load& load, const Archive::Load& arc
   between_tokens.print("inter_token_latency_seconds", "Between two tokens of an answer.", out);
   each_token.print("request_time_per_output_token_seconds", "Of an answer, a token behind the first.", out);
   whole.print("e2e_request_latency_seconds", "From the request to the end of its answer.", out);
+  queue.print("request_queue_time_seconds", "From the request until a sequence is free for it.", out);
+  prefill.print("request_prefill_time_seconds", "From there to its first token.", out);
+  decode.print("request_decode_time_seconds", "From its first token to its last.", out);
+  inference.print("request_inference_time_seconds", "Both of these.", out);
+  prompt.print("request_prompt_tokens", "Tokens of a prompt.", out);
+  generation.print("request_generation_tokens", "Tokens of an answer.", out);
+  limit.print("request_params_max_tokens", "The most tokens that an answer may have.", out);
   return out;
 }
 

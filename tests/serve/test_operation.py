@@ -3,7 +3,9 @@ systemd, a second signal, and TLS by proxies with the configurations that ship. 
 takes from clients of others, and adds to a request: its day, its context."""
 
 import json
+import math
 import os
+import re
 import shutil
 import signal
 import socket
@@ -395,6 +397,37 @@ def test_the_date_of_a_chat(model, tasks, tmp_path):  # noqa: F811
     assert "2026-11-24T15:04:05" in error["message"]
     assert server.stop() == 0
     server = Server(folder, tasks, None, *store)  # which knows no prompt
+def test_figures_of_answers(serve):
+    """vLLM's histograms: where the time of an answer goes, and how long prompts and answers are."""
+    server = serve("--batch-size", 1)
+
+    def histogram(name):
+        text = server.open("/metrics").read().decode()
+        rows = re.findall(rf'^invar_{name}_bucket{{le="(.+)"}} (\d+)$', text, re.M)
+        counts = [int(count) for _, count in rows]
+        assert counts == sorted(counts) and rows[-1][0] == "+Inf"
+        assert counts[-1] == server.metric(f"{name}_count")
+        return {float(bound): count for bound, count in zip(dict(rows), counts, strict=True)}
+
+    first = server.open("/v1/completions", {**LONG, "stream": True})
+    first.read(10)
+    second = server.complete(GREEDY)  # it waits for the only sequence
+    assert "[DONE]" in first.read().decode()
+    times = [f"request_{of}_time_seconds" for of in ("queue", "prefill", "decode", "inference")]
+    for name in times:
+        assert histogram(name)[math.inf] == 2
+    queue, prefill, decode, both = (server.metric(f"{name}_sum") for name in times)
+    assert min(queue, prefill, decode) > 0 and max(prefill, decode) < both
+    assert queue + both <= server.metric("e2e_request_latency_seconds_sum")
+    assert queue > server.metric("e2e_request_latency_seconds_sum") / 4
+    lengths = histogram("request_generation_tokens")
+    assert (lengths[5], lengths[10], lengths[200], lengths[500]) == (0, 1, 1, 2)
+    assert server.metric("request_generation_tokens_sum") == 8 + 400
+    assert server.metric("request_params_max_tokens_sum") == 8 + 400
+    prompts = server.metric("prompt_tokens_total")
+    assert server.metric("request_prompt_tokens_sum") == prompts > second["usage"]["prompt_tokens"]
+
+
     assert server.open(f"/v1/receipts/{only_receipt(answer)}").reason == "Conflict"
     assert server.open(f"/v1/receipts/{only_receipt(answer)}", dated).read() == want
     assert "date" not in server.complete(GREEDY)["invar"]

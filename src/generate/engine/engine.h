@@ -3,6 +3,7 @@
 // InferenceSession are made of.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -26,6 +27,7 @@ struct Answer {
   std::string receipt_hash;
   std::vector<sample::StepLogprobs> logprobs;         // one per token where the settings ask for them
   std::vector<sample::StepLogprobs> prompt_logprobs;  // RequestOptions::prompt_logprobs
+  std::chrono::steady_clock::time_point begun = {};   // of a scheduler: when it first had a sequence
   double prefill_seconds = 0;                         // until the first token
   double decode_tokens_per_second = 0;                // of those after it
   int64_t drafted = 0, accepted = 0;  // tokens that ExecutionOptions::speculate proposed; that came

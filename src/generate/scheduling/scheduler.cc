@@ -30,10 +30,11 @@ struct Entry {
   PageNames names;
   std::vector<int32_t> tokens;                // prompt and answer
   std::unique_ptr<GenerationLoop> loop = {};  // null: it has not begun
-  int64_t sequence = -1;                      // -1: it waits
-  int64_t kept = 0;                           // its first pages, which the pool knows
-  int64_t cached = 0;                         // positions of the prompt that were not computed
-  size_t told = 0;                            // tokens that steps have brought
+  Clock::time_point begun = {};
+  int64_t sequence = -1;  // -1: it waits
+  int64_t kept = 0;       // its first pages, which the pool knows
+  int64_t cached = 0;     // positions of the prompt that were not computed
+  size_t told = 0;        // tokens that steps have brought
 };
 
 // Who has had what. A client that comes is level with the least served of those that are there, so
@@ -176,6 +177,7 @@ void Scheduler::Impl::begin(Entry& e, int64_t sequence) {
   } else {
     e.loop = std::make_unique<GenerationLoop>(*engine.session, engine.task(*e.request),
                                               static_cast<size_t>(has), sequence);
+    e.begun = Clock::now();
     if (takes(e)) figures.prefix_queries += e.tokens.size();
     e.cached = has, figures.prefix_hits += static_cast<uint64_t>(has);
   }
@@ -404,7 +406,7 @@ void Scheduler::Impl::seal_complete(Step& step) {
     }
     auto answer = engine.seal(*done.request, done.loop->generation(), observer);
     if (answer) {
-      answer->cached_tokens = done.cached;
+      answer->cached_tokens = done.cached, answer->begun = done.begun;
       step.complete.push_back({done.number, *std::move(answer)});
     } else {
       step.failed.push_back({done.number, answer.error()});

@@ -16,8 +16,13 @@ using json::Value;
 // What proxies write in their logs where a client left.
 constexpr int kClientGone = 499;
 
-double seconds_since(std::chrono::steady_clock::time_point t) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
+using Clock = std::chrono::steady_clock;
+
+double seconds(Clock::duration d) {
+  return std::chrono::duration<double>(d).count();
+}
+double seconds_since(Clock::time_point t) {
+  return seconds(Clock::now() - t);
 }
 
 std::string random_id() {
@@ -205,9 +210,14 @@ void Reply::count(const Choice& choice) {
   m.prompt_tokens += answer.prompt_tokens.size();
   m.generation_tokens += answer.tokens.size();
   m.count_success(answer.finish_reason);
-  if (choice.new_tokens > 1) {
-    const std::chrono::duration<double> seconds = *choice.last - *choice.first;
-    m.each_token.add(seconds.count() / static_cast<double>(choice.new_tokens - 1));
+  m.prompt.add(static_cast<double>(answer.prompt_tokens.size()));
+  m.generation.add(static_cast<double>(answer.tokens.size()));
+  m.limit.add(static_cast<double>(answer.max_new_tokens));
+  const double decode = choice.first ? seconds(*choice.last - *choice.first) : 0;
+  if (choice.new_tokens > 1) m.each_token.add(decode / static_cast<double>(choice.new_tokens - 1));
+  if (!choice.repeated) {  // it is computed
+    m.queue.add(seconds(choice.answer->begun - start_)), m.prefill.add(choice.answer->prefill_seconds);
+    m.decode.add(decode), m.inference.add(choice.answer->prefill_seconds + decode);
   }
   m.whole.add(seconds_since(start_));
 }
