@@ -11,6 +11,8 @@
 #include <thread>
 #include <utility>
 
+#include "http/origins.h"
+
 #ifdef INVAR_BOOST
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -118,7 +120,7 @@ struct Server::Impl : std::enable_shared_from_this<Server::Impl> {
   const Handler handler;
   const ErrorBody error_body;
   bool any_host = false;
-  std::vector<std::string> names;
+  std::vector<std::string> names, origins;
   std::atomic<size_t> count{0};
   std::atomic<bool> draining{false}, stopped{false};
   asio::io_context io{1};
@@ -163,6 +165,7 @@ class Responder::Impl : public std::enable_shared_from_this<Responder::Impl> {
   void expire_after(std::chrono::milliseconds);
   void begin_request();
   void parse();
+  void take_origin();
   bool take_header();
   void take_request();
   std::optional<std::pair<int, std::string>> refusal_of_header() const;
@@ -184,6 +187,7 @@ class Responder::Impl : public std::enable_shared_from_this<Responder::Impl> {
   bool answering_ = false;  // it is with the handler, or its answer is being written
   bool header_taken_ = false;
   size_t fields_ = 0;      // of the header
+  std::string origin_;     // of the page that asks; "": none does
   bool watching_ = false;  // a read waits for the next request or the client's end
   bool writing_ = false, lingering_ = false, closed_ = false;
   bool chunked_ = false, close_after_ = false, without_body_ = false, finished_ = false;
@@ -360,7 +364,7 @@ std::optional<std::pair<int, std::string>> Responder::Impl::refusal_of_header() 
     if (header.version() < 11 || lower(text(header[field::transfer_encoding])) != "chunked")
       return Refusal(501, "the only Transfer-Encoding is chunked");
   }
-  for (const field once : {field::content_length, field::content_type, field::authorization})
+  for (const field once : {field::content_length, field::content_type, field::authorization, field::origin})
     if (header.count(once) > 1) return Refusal(400, std::string(to_string(once)) + " comes twice");
   const std::string_view length = text(header[field::content_length]);
   if (length.find_first_not_of("0123456789") != length.npos)
@@ -376,13 +380,21 @@ std::optional<std::pair<int, std::string>> Responder::Impl::refusal_of_header() 
   if (header.count(field::origin) > 0) {
     const std::string_view origin = text(header[field::origin]);
     const size_t at = origin.find("://");
-    if (at == origin.npos || lower(origin.substr(at + 3)) != lower(host))
-      return Refusal(403, "a page of '" + std::string(origin) + "' may not use this server");
+    const bool own = at != origin.npos && lower(origin.substr(at + 3)) == lower(host);
+    if (!own && !allows(server_->origins, origin))
+      return Refusal(
+          403, "a page of '" + std::string(origin) + "' may not use this server: --allowed-origins lets it");
   }
   const std::string_view encoding = text(header[field::content_encoding]);
   if (!encoding.empty() && lower(encoding) != "identity")
     return Refusal(415, "bodies are taken without Content-Encoding");
   return std::nullopt;
+}
+
+// As far as the header was read.
+void Responder::Impl::take_origin() {
+  const beast::string_view origin = parser_->get()[beast::http::field::origin];
+  origin_.assign(origin.data(), origin.size());
 }
 
 // Whether to read on.
@@ -409,6 +421,7 @@ void Responder::Impl::take_request() {
     return refuse(400, "a request has no trailer");
   timer_.cancel();
   answering_ = true;
+  take_origin();
   auto message = parser_->release();
   close_after_ = !message.keep_alive();
   chunked_ = message.version() >= 11;
@@ -423,6 +436,8 @@ void Responder::Impl::take_request() {
     request.headers.emplace_back(lower({field.name_string().data(), field.name_string().size()}),
                                  std::string(field.value()));
   request.body = std::move(message.body());
+  request.preflight = request.method == "OPTIONS" && allows(server_->origins, origin_) &&
+                      message.count(beast::http::field::access_control_request_method) > 0;
   if (buffer_.size() < kReadAtOnce) watch();
   server_->handler(std::move(request), Responder(shared_from_this()));
 }
@@ -442,6 +457,7 @@ void Responder::Impl::refuse(const Failure& failure) {
 
 void Responder::Impl::refuse(int status, const std::string& message) {
   timer_.cancel();
+  take_origin();
   close_after_ = lingering_ = true, busy_ = answering_ = true;
   send_whole(status, {{"content-type", "application/json"}}, server_->error_body(status, message));
 }
@@ -467,9 +483,12 @@ void Responder::Impl::add_head(int status, const Headers& headers, std::optional
   close_after_ |= server_->draining.load();
   if (!length && !chunked_) close_after_ = true;
   out_ += "HTTP/1.1 " + std::to_string(status) + " " + std::string(reason(status)) + "\r\n";
-  for (const auto& [name, value] : headers) out_ += name + ": " + value + "\r\n";
+  const auto add = [this](const Headers& all) {
+    for (const auto& [name, value] : all) out_ += name + ": " + value + "\r\n";
+  };
+  add(headers), add(origin_headers(server_->origins, origin_));
   if (length)
-    out_ += "content-length: " + std::to_string(*length) + "\r\n";
+    out_ += status == 204 ? "" : "content-length: " + std::to_string(*length) + "\r\n";
   else if (chunked_)
     out_ += "transfer-encoding: chunked\r\n";
   if (close_after_) out_ += "connection: close\r\n";
@@ -605,6 +624,7 @@ void Responder::on_end(std::function<void(const End&)> f) {
 Result<Server> Server::listen(const Address& at, const Limits& limits, Handler handler,
                               ErrorBody error_body) {
   auto impl = std::make_shared<Impl>(limits, std::move(handler), std::move(error_body));
+  INVAR_TRY(impl->origins, origins_of(at.origins));
   const std::string where = at.host + ":" + std::to_string(at.port);
   Failure failure;
   tcp::resolver resolver(impl->io);

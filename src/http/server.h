@@ -35,6 +35,8 @@ struct Request {
   std::string method, path, query;  // "POST", "/v1/models", without the "?"
   Headers headers;                  // names in lower case
   std::string body;
+  // A browser asks whether a page of an origin that is allowed may send a request (CORS).
+  bool preflight = false;
   // The value of the first header of this name; "" where there is none.
   std::string_view header(std::string_view lower_case_name) const;
 };
@@ -97,6 +99,8 @@ struct Address {
   // Further names by which clients may call this host. A server on a loopback address takes its own
   // names and these alone, so that no page of a browser reaches it under another (DNS rebinding).
   std::vector<std::string> names = {};
+  // Pages of these origins may use the server, as origins_of() reads them. Its own always may.
+  std::vector<std::string> origins = {};
 };
 
 class Server {

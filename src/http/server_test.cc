@@ -19,7 +19,9 @@ namespace invar::http {
 namespace {
 
 using std::chrono::milliseconds;
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 // A client that says exactly these bytes.
@@ -71,9 +73,9 @@ class Client {
 
 class HttpTest : public ::testing::Test {
  protected:
-  void start(Handler handler, std::vector<std::string> names = {}) {
+  void start(Handler handler, std::vector<std::string> names = {}, std::vector<std::string> origins = {}) {
     auto made = Server::listen(
-        {"127.0.0.1", 0, std::move(names)}, limits_, std::move(handler),
+        {"127.0.0.1", 0, std::move(names), std::move(origins)}, limits_, std::move(handler),
         [](int status, const std::string& message) { return std::to_string(status) + " " + message; });
     if (!made && made.error().code == Code::not_covered) GTEST_SKIP() << "this build has no Boost";
     ASSERT_TRUE(made) << made.error().message;
@@ -196,6 +198,45 @@ TEST_F(HttpTest, OtherNamesOfTheHost) {
     EXPECT_THAT(answer("GET / HTTP/1.1\r\nHost: " + std::string(host) + "\r\n" + end), HasSubstr("200 OK"));
   EXPECT_THAT(answer("GET / HTTP/1.1\r\nHost: localhost:8\r\nOrigin: http://localhost:8\r\n" + end),
               HasSubstr("200 OK"));
+}
+
+TEST_F(HttpTest, PagesOfOtherOrigins) {
+  limits_.header_bytes = 1000;
+  const auto tell = [](Request request, Responder responder) {
+    responder.begin(200, {});
+    responder.finish(request.preflight ? "may it?" : request.method);
+  };
+  start(tell, {}, {"https://A.example", R"(["http://b.example:1"])"});
+  if (!server_) return;
+  const std::string end = "Connection: close\r\n\r\n", host = "Host: localhost\r\n";
+  const std::string get = "GET / HTTP/1.1\r\n" + host, ask = "OPTIONS / HTTP/1.1\r\n" + host;
+  const std::string a = "Origin: https://a.example\r\n", wants = "Access-Control-Request-Method: PUT\r\n";
+  const std::string allowed = "\r\naccess-control-allow-origin: https://a.example\r\n";
+  const std::string_view vary = "\r\nvary: origin\r\n", any = "access-control";
+  EXPECT_THAT(answer(get + a + end), AllOf(HasSubstr("200 OK"), HasSubstr(allowed), HasSubstr(vary)));
+  EXPECT_THAT(answer(get + "Origin: http://b.example:1\r\n" + end), HasSubstr("http://b.example:1\r\n"));
+  EXPECT_THAT(answer(get + end), AllOf(HasSubstr("200 OK"), HasSubstr(vary), Not(HasSubstr(any))));
+  for (const char* other : {"http://a.example", "https://a.example:8", "https://a.example.evil", "null"})
+    EXPECT_THAT(answer(get + "Origin: " + other + "\r\n" + end),
+                AllOf(StartsWith("HTTP/1.1 403 "), Not(HasSubstr(any))));
+  EXPECT_THAT(answer(get + a + a + end), StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(answer(ask + a + wants + end), AllOf(HasSubstr("may it?"), HasSubstr(allowed)));
+  EXPECT_THAT(answer(ask + a + end), HasSubstr("OPTIONS"));
+  EXPECT_THAT(answer(ask + wants + end), HasSubstr("OPTIONS"));
+  // Refusals, of what no handler sees, too.
+  EXPECT_THAT(answer("GET / HTTP/1.1\r\nHost: other\r\n" + a + end),
+              AllOf(StartsWith("HTTP/1.1 421 "), HasSubstr(allowed)));
+  EXPECT_THAT(answer(get + a + "b: " + std::string(2000, 'b') + "\r\n" + end),
+              AllOf(StartsWith("HTTP/1.1 431 "), HasSubstr(allowed)));
+}
+
+TEST_F(HttpTest, PagesOfAllOrigins) {
+  start(echo, {}, {"*"});
+  if (!server_) return;
+  const std::string get = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nOrigin: ";
+  for (const char* origin : {"https://a.example", "null"})
+    EXPECT_THAT(answer(get + origin + "\r\n\r\n"),
+                AllOf(HasSubstr("\r\naccess-control-allow-origin: *\r\n"), Not(HasSubstr("vary"))));
 }
 
 TEST_F(HttpTest, DeadlinesEndConnections) {

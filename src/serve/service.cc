@@ -292,9 +292,25 @@ void Service::handle(http::Request request, http::Responder responder) {
            {"seconds", seconds.count()}});
     });
   Asked asked{std::move(request), std::move(responder), {{"x-request-id", label}}};
+  if (asked.request.preflight) return preflight(asked);
   if (!authorized(asked.request))
     return refuse(asked, {401, "an API key is needed: Authorization: Bearer KEY", "", "invalid_api_key"});
   route(std::move(asked));
+}
+
+// A browser sends it without a key. The page may send what it wants to, and hears then what is
+// wrong.
+void Service::preflight(Asked& a) {
+  http::Headers headers = a.headers;
+  const auto allow = [&](const char* name, const char* asked_for) {
+    if (const auto value = a.request.header(asked_for); !value.empty())
+      headers.emplace_back(name, std::string(value));
+  };
+  allow("access-control-allow-methods", "access-control-request-method");
+  allow("access-control-allow-headers", "access-control-request-headers");
+  headers.push_back({"access-control-max-age", "600"});
+  metrics_.count_status(204);
+  a.responder.answer(204, std::move(headers), "");
 }
 
 void Service::route(Asked asked) {

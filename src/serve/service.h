@@ -69,6 +69,7 @@ class Service {
     http::Headers headers;  // that every answer to it has
   };
   explicit Service(const Models&, ServiceOptions);
+  void preflight(Asked&);
   void route(Asked);
   bool authorized(const http::Request&) const;
   // The number of its API key; 0: none is asked for.
@@ -77,9 +78,9 @@ class Service {
   void refuse(Asked&, const Problem&);
   // Of an answer that has these headers; whether to ask again is added.
   void refuse(http::Responder&, http::Headers, const Problem&, const json::Value& body);
-  void prepare(Asked&, Endpoint);
   // Of an answer as events, which has these headers.
   void begin_stream(http::Responder&, http::Headers);
+  void prepare(Asked&, Endpoint);
   void count_tokens(Asked&);
   void encode(Asked&, Endpoint);
   void transcribe(Asked&, Endpoint);

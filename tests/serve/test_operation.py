@@ -61,6 +61,73 @@ def test_options_of_a_file_and_the_environment(serve, tmp_path):
     server.ask("/v1/models", None, 421, {"Host": "a.b"})
 
 
+def test_pages_of_other_origins(serve, tmp_path):
+    """A browser asks first, without a key; every answer says that the page may read it."""
+    (tmp_path / "keys").write_text("secret\n")
+    page, other = "https://app.example", "http://localhost:3000"
+    server = serve(
+        "--allowed-origins", page, "--allowed-origins", other, "--api-key-file", tmp_path / "keys"
+    )
+
+    def ask(method, path, body=None, origin=page, **headers):
+        connection = server.connect()
+        headers = {k.replace("_", "-"): v for k, v in headers.items()} | {"Origin": origin}
+        connection.request(method, path, body and json.dumps(body), headers)
+        response = connection.getresponse()
+        response.body = response.read()
+        return response
+
+    wants = {"Access_Control_Request_Method": "POST"}
+    wants["Access_Control_Request_Headers"] = "authorization,content-type,x-stainless-os"
+    for origin in (page, other):
+        may = ask("OPTIONS", "/v1/completions", origin=origin, **wants)
+        assert (may.status, may.body, may.headers["content-length"]) == (204, b"", None)
+        assert may.headers["access-control-allow-origin"] == origin
+        assert may.headers["access-control-allow-methods"] == "POST"
+        assert (
+            may.headers["access-control-allow-headers"] == wants["Access_Control_Request_Headers"]
+        )
+    key = {"Authorization": "Bearer secret", "Content_Type": "application/json"}
+    for status, got in (
+        (200, ask("POST", "/v1/completions", GREEDY, **key)),
+        (200, ask("POST", "/v1/completions", {**GREEDY, "stream": True}, **key)),
+        (200, ask("GET", "/health")),
+        (200, ask("GET", "/metrics", **key)),
+        (400, ask("POST", "/v1/completions", {"frobnicate": 1}, **key)),
+        (401, ask("POST", "/v1/completions", GREEDY, Content_Type="application/json")),
+        (404, ask("GET", "/nothing", **key)),
+        (405, ask("OPTIONS", "/v1/completions", **key)),
+        (421, ask("GET", "/health", Host="evil.example")),
+    ):
+        assert got.status == status
+        assert (
+            got.headers["access-control-allow-origin"] == page and got.headers["vary"] == "origin"
+        )
+        assert got.headers["access-control-expose-headers"] == "*"
+    for refused in (ask("GET", "/health", origin="https://evil.example"), serve_none(serve, wants)):
+        assert refused.status == 403 and b"--allowed-origins" in refused.body
+        assert "access-control-allow-origin" not in refused.headers
+
+
+def serve_none(serve, wants):
+    """What a server says that was told of no page."""
+    connection = serve().connect()
+    headers = {k.replace("_", "-"): v for k, v in wants.items()} | {"Origin": "https://a.example"}
+    connection.request("OPTIONS", "/v1/completions", None, headers)
+    response = connection.getresponse()
+    response.body = response.read()
+    return response
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["example.org", "https://a/", "https://", "https://a, https://b", "", '["a"]', "[", "[1]"],
+)
+def test_origins_that_are_none(text):
+    done = invar("serve", "--model-name", MODEL, "--allowed-origins", text, code=2)
+    assert "--allowed-origins" in done.text, done.text
+
+
 @pytest.mark.parametrize(
     "text, words",
     [
@@ -330,6 +397,37 @@ def test_each_piece_counts(server):  # noqa: F811
     assert server.metric(times) == server.metric("e2e_request_latency_seconds_count") == 10
 
 
+def test_figures_of_answers(serve):
+    """vLLM's histograms: where the time of an answer goes, and how long prompts and answers are."""
+    server = serve("--batch-size", 1)
+
+    def histogram(name):
+        text = server.open("/metrics").read().decode()
+        rows = re.findall(rf'^invar_{name}_bucket{{le="(.+)"}} (\d+)$', text, re.M)
+        counts = [int(count) for _, count in rows]
+        assert counts == sorted(counts) and rows[-1][0] == "+Inf"
+        assert counts[-1] == server.metric(f"{name}_count")
+        return {float(bound): count for bound, count in zip(dict(rows), counts, strict=True)}
+
+    first = server.open("/v1/completions", {**LONG, "stream": True})
+    first.read(10)
+    second = server.complete(GREEDY)  # it waits for the only sequence
+    assert "[DONE]" in first.read().decode()
+    times = [f"request_{of}_time_seconds" for of in ("queue", "prefill", "decode", "inference")]
+    for name in times:
+        assert histogram(name)[math.inf] == 2
+    queue, prefill, decode, both = (server.metric(f"{name}_sum") for name in times)
+    assert min(queue, prefill, decode) > 0 and max(prefill, decode) < both
+    assert queue + both <= server.metric("e2e_request_latency_seconds_sum")
+    assert queue > server.metric("e2e_request_latency_seconds_sum") / 4
+    lengths = histogram("request_generation_tokens")
+    assert (lengths[5], lengths[10], lengths[200], lengths[500]) == (0, 1, 1, 2)
+    assert server.metric("request_generation_tokens_sum") == 8 + 400
+    assert server.metric("request_params_max_tokens_sum") == 8 + 400
+    prompts = server.metric("prompt_tokens_total")
+    assert server.metric("request_prompt_tokens_sum") == prompts > second["usage"]["prompt_tokens"]
+
+
 def test_what_changes_nothing(server):  # noqa: F811
     """Members that some clients always send, at the values that are so anyway."""
     neutral = {"use_beam_search": False, "length_penalty": 1.0, "cache_prompt": True}
@@ -397,37 +495,6 @@ def test_the_date_of_a_chat(model, tasks, tmp_path):  # noqa: F811
     assert "2026-11-24T15:04:05" in error["message"]
     assert server.stop() == 0
     server = Server(folder, tasks, None, *store)  # which knows no prompt
-def test_figures_of_answers(serve):
-    """vLLM's histograms: where the time of an answer goes, and how long prompts and answers are."""
-    server = serve("--batch-size", 1)
-
-    def histogram(name):
-        text = server.open("/metrics").read().decode()
-        rows = re.findall(rf'^invar_{name}_bucket{{le="(.+)"}} (\d+)$', text, re.M)
-        counts = [int(count) for _, count in rows]
-        assert counts == sorted(counts) and rows[-1][0] == "+Inf"
-        assert counts[-1] == server.metric(f"{name}_count")
-        return {float(bound): count for bound, count in zip(dict(rows), counts, strict=True)}
-
-    first = server.open("/v1/completions", {**LONG, "stream": True})
-    first.read(10)
-    second = server.complete(GREEDY)  # it waits for the only sequence
-    assert "[DONE]" in first.read().decode()
-    times = [f"request_{of}_time_seconds" for of in ("queue", "prefill", "decode", "inference")]
-    for name in times:
-        assert histogram(name)[math.inf] == 2
-    queue, prefill, decode, both = (server.metric(f"{name}_sum") for name in times)
-    assert min(queue, prefill, decode) > 0 and max(prefill, decode) < both
-    assert queue + both <= server.metric("e2e_request_latency_seconds_sum")
-    assert queue > server.metric("e2e_request_latency_seconds_sum") / 4
-    lengths = histogram("request_generation_tokens")
-    assert (lengths[5], lengths[10], lengths[200], lengths[500]) == (0, 1, 1, 2)
-    assert server.metric("request_generation_tokens_sum") == 8 + 400
-    assert server.metric("request_params_max_tokens_sum") == 8 + 400
-    prompts = server.metric("prompt_tokens_total")
-    assert server.metric("request_prompt_tokens_sum") == prompts > second["usage"]["prompt_tokens"]
-
-
     assert server.open(f"/v1/receipts/{only_receipt(answer)}").reason == "Conflict"
     assert server.open(f"/v1/receipts/{only_receipt(answer)}", dated).read() == want
     assert "date" not in server.complete(GREEDY)["invar"]

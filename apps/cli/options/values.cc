@@ -8,6 +8,7 @@
 #include "base/text/size_text.h"
 #include "base/text/utf8.h"
 #include "help/suggest.h"
+#include "http/origins.h"
 #include "kernels/registry.h"
 
 namespace invar::cli {
@@ -138,6 +139,11 @@ std::optional<std::pair<uint64_t, uint64_t>> parse_shard(std::string_view text) 
 std::optional<Wrong> check_shard(const std::string& text) {
   if (parse_shard(text)) return std::nullopt;
   return Wrong{text + " is no share: give I/N with I from 0 and below N, such as 0/8"};
+}
+
+std::optional<Wrong> check_origin(const std::string& text) {
+  if (const auto origins = http::origins_of({text}); !origins) return Wrong{origins.error().message};
+  return std::nullopt;
 }
 
 }  // namespace invar::cli

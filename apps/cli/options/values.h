@@ -23,5 +23,7 @@ std::optional<Wrong> check_salt(const std::string&);
 std::optional<Wrong> check_shard(const std::string&);
 // Its two numbers.
 std::optional<std::pair<uint64_t, uint64_t>> parse_shard(std::string_view);
+// --allowed-origins: pages that a browser lets use a server.
+std::optional<Wrong> check_origin(const std::string&);
 
 }  // namespace invar::cli

@@ -126,7 +126,7 @@ Status do_serve(const ServeCommand& c) {
   service->on_failure([&](const Error& error) { ending.by(error); });
   INVAR_TRY(http::Server server,
             http::Server::listen(
-                {c.host, static_cast<uint16_t>(c.port), c.allowed_hosts}, limits_of(c),
+                {c.host, static_cast<uint16_t>(c.port), c.allowed_hosts, c.allowed_origins}, limits_of(c),
                 [&](http::Request request, http::Responder responder) {
                   service->handle(std::move(request), std::move(responder));
                 },
