@@ -93,7 +93,8 @@ void Conversation::remark_cut(const receipt::Receipt& r) {
 
 // The answer as templates read it in the next turn.
 Value Conversation::message_of(const receipt::Receipt& r) {
-  const prompt::ChatAnswer parts = prompt::parse_answer(r.text, r.prompt);
+  const prompt::ChatAnswer parts =
+      prompt::parse_answer(r.text, prompt::begins_in_reasoning(r.prompt, r.chat));
   Value message = {{"role", "assistant"}, {"content", parts.content}};
   if (!parts.reasoning.empty()) message["reasoning_content"] = parts.reasoning;
   Value calls = json::read_or_null(parts.tool_calls, json::Order::as_written);

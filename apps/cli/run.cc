@@ -79,7 +79,8 @@ Value json_of(const Answer& a, const std::string& receipt_path, const run::Sessi
   if (drafts) object["drafted"] = a.drafted, object["accepted"] = a.accepted;
   if (!a.logprobs.empty()) object["logprobs"] = json_of(a.logprobs);
   if (!r.chat.empty()) {
-    const prompt::ChatAnswer parts = prompt::parse_answer(r.text, r.prompt);
+    const prompt::ChatAnswer parts =
+        prompt::parse_answer(r.text, prompt::begins_in_reasoning(r.prompt, r.chat));
     object["content"] = parts.content;
     object["reasoning"] = parts.reasoning;
     object["tool_calls"] = json::read_or_null(parts.tool_calls);

@@ -39,8 +39,11 @@ struct ChatAnswer {
   std::string reasoning;   // between <think> and </think>; "" where there is none
   std::string tool_calls;  // JSON: a list in OpenAI's form, "[]" where there is none
 };
-// `prompt` ends where the answer begins: it may have opened <think>. Without `calls` what looks
-// like a call is text.
-ChatAnswer parse_answer(std::string_view text, std::string_view prompt, bool calls = true);
+// `reasons`: begins_in_reasoning() of its prompt. Without `calls` what looks like a call is text.
+ChatAnswer parse_answer(std::string_view text, bool reasons, bool calls = true);
+
+// Whether the text of a prompt ends inside an open think block (chat.9). `input` is that of
+// RenderedChat, "" of a prompt that is no chat.
+bool begins_in_reasoning(std::string_view text, std::string_view input);
 
 }  // namespace invar::prompt

@@ -358,3 +358,60 @@ def test_a_budget_of_reasoning(thinking, run, tasks, tmp_path):
     error = server.ask("/v1/chat/completions", {**asked, "thinking_token_budget": 5}, 400)["error"]
     assert "<think>" in error["message"]
     assert server.stop() == 0
+
+
+def test_a_budget_of_reasoning_that_has_begun(thinking, tmp_path):
+    """Wherever the prompt ends inside a think block, the tokens of the answer alone count."""
+    folder, _, end = thinking
+    silent, tasks = tmp_path / "silent", tmp_path / "tasks"
+    shutil.copytree(folder, silent)  # its template opens <think>, and says nothing of </think>
+    (silent / "chat_template.jinja").write_text("{{ messages[-1].content }}\n<think>\n")
+    begun = [*HELLO, {"role": "assistant", "content": "<think>\nI am <b>"}]
+    going_on = {"messages": begun, "continue_final_message": True}
+    mention = {"messages": [{"role": "user", "content": "What does <think> mean?"}]}
+    asked = {"max_tokens": 24, "seed": 3, "temperature": 1}
+    bounded = {**asked, "thinking_token_budget": 5}
+    path, messages = tmp_path / "r.json", tmp_path / "m.json"
+    options = ["--messages", messages, "--max-new-tokens", 24, "--temperature", 1, "--seed", 3]
+    budget = ["--thinking-token-budget", 5]
+    by_hand = ["--short-circuit-length", 5, "--short-circuit-token", end]
+    for used, chat in (
+        (folder, {"messages": HELLO, "variables": {"open": True}}),
+        (folder, going_on),
+        (silent, {"messages": HELLO}),
+    ):
+        where = ["--model-name", used, "--tasks-root", tasks]
+        server = Server(used, tasks, tmp_path / "receipts")
+        body = {k: v for k, v in chat.items() if k != "variables"}
+        body["chat_template_kwargs"] = chat.get("variables")
+        answer = server.complete({**body, **bounded, "return_token_ids": True}, chat=True)
+        assert answer["choices"][0]["token_ids"].index(end) == 5
+        assert answer["usage"]["completion_tokens_details"]["reasoning_tokens"] == 5
+        thought = answer["choices"][0]["message"]["reasoning_content"]
+        assert thought and "</think>" not in thought + answer["choices"][0]["message"]["content"]
+        streamed = server.stream({**body, **bounded}, chat=True)
+        deltas = [c["delta"] for event in streamed for c in event["choices"]]
+        assert "".join(d.get("reasoning_content", "") for d in deltas) == thought
+        receipt = server.receipt(only_receipt(answer))
+        assert server.ask("/v1/receipts/verify", receipt)["verdict"] == "VERIFIED"
+        messages.write_text(json.dumps(chat))
+        for how in (budget, by_hand):
+            said = invar("run", *where, *options, *how, "--receipt-path", path, "--json").out
+            assert path.read_bytes() == receipt and json.loads(said)["reasoning"] == thought
+        assert "VERIFIED" in invar("verify", *where, path).text
+        form = {**body, **asked, "structured_outputs": {"choice": ["yes", "no"]}}
+        if used == silent:  # the form holds from the first token on, so there is no reasoning
+            free = only_receipt(server.complete(form, chat=True))
+            form["thinking_token_budget"] = 1
+            assert only_receipt(server.complete(form, chat=True)) == free
+        if chat == going_on:
+            for wrong in ({**bounded, **mention}, {**form, **bounded}):
+                error = server.ask("/v1/chat/completions", wrong, 400)["error"]
+                assert "leaves it to the model to open <think>" in error["message"]
+            text = {**bounded, "prompt": "Who art thou?\n<think>\n", "return_token_ids": True}
+            assert server.complete(text)["choices"][0]["token_ids"].index(end) == 5
+        assert server.stop() == 0
+    messages.write_text(json.dumps(mention))
+    run = ["run", "--model-name", folder, "--tasks-root", tasks, *options]
+    assert "leaves it to the model to open <think>" in invar(*run, *budget, code=3).text
+    assert "--short-circuit-length" in invar(*run, *budget, *by_hand, code=2).text

@@ -70,6 +70,10 @@ Result<Request> Request::make(const Model& model, Prompt given, std::vector<int3
   if (!made.prompt.chat.empty()) {
     INVAR_CHECK_OK(bind_behind_reasoning(model.folder, made.prompt.text, made.params.processors));
   }
+  if (const auto budget = made.settings->options.sampling.thinking_token_budget) {
+    INVAR_CHECK_OK(bound_reasoning(model.folder, made.prompt.text, made.prompt.chat, *budget, *most,
+                                   made.params.processors));
+  }
   if (made.prompt.receipt_path) {
     INVAR_TRY(const DiskReservation possible, reserve_receipt(*made.prompt.receipt_path, 1));
   }

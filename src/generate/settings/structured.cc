@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/file/file.h"
+#include "prompt/chat.h"
 
 namespace invar::generate {
 namespace {
@@ -49,17 +50,19 @@ Status bind_behind_reasoning(const ModelFolder& model, const std::string& text, 
   return bind_constraint(model, p);
 }
 
-Status bound_reasoning(const ModelFolder& model, const std::string& text, int64_t most,
-                       int64_t max_new_tokens, sample::Processors& p) {
+Status bound_reasoning(const ModelFolder& model, const std::string& text, const std::string& input,
+                       int64_t most, int64_t max_new_tokens, sample::Processors& p) {
   const std::string_view seen = without_end(text);
-  if (!some_template_has(model, kEnd) || seen.ends_with(kEnd)) return {};  // it reasons not
+  const bool begun = prompt::begins_in_reasoning(text, input);
+  if (!begun && (!some_template_has(model, kEnd) || seen.ends_with(kEnd))) return {};  // it reasons not
+  const json::Value form = json::read_or_null(p.structured_outputs);
+  if (form.is_object() && !form.contains("think_end")) return {};  // nor here: all of it has to fit
   const int32_t end = token_of(model.tokenizer, kEnd);
   if (end < 0) return not_covered("a budget of reasoning: </think> is not one token of this model");
   // A model that answers at once would have its answer cut by the token that ends reasoning.
-  if (!seen.ends_with(kStart))
+  if (!begun || form.contains("think_start"))
     return not_covered(
-        "a budget of reasoning: the chat template leaves it to the model to open <think>, and it is not "
-        "known "
+        "a budget of reasoning: the prompt leaves it to the model to open <think>, and it is not known "
         "whether it does: leave the budget out");
   if (most < max_new_tokens) p.short_circuit_length = most, p.short_circuit_token = end;  // receipt.21
   return {};

@@ -19,10 +19,11 @@ Status bind_constraint(const ModelFolder&, sample::Processors&);
 // The same behind the reasoning of a chat, where this model's template has some (grammar.16).
 // `text` is the prompt.
 Status bind_behind_reasoning(const ModelFolder&, const std::string& text, sample::Processors&);
-// Bounds the reasoning of a chat, where its template has some: behind so many tokens </think> comes
-// (sampling.21). `text` is the prompt, `max_new_tokens` the most tokens of the answer.
-Status bound_reasoning(const ModelFolder&, const std::string& text, int64_t most, int64_t max_new_tokens,
-                       sample::Processors&);
+// Bounds the reasoning that a prompt opens: behind so many tokens </think> comes (sampling.33).
+// `input` is the chat that the text is made of, "" of no chat; `max_new_tokens` the most tokens of
+// the answer, whose form is bound already.
+Status bound_reasoning(const ModelFolder&, const std::string& text, const std::string& input, int64_t most,
+                       int64_t max_new_tokens, sample::Processors&);
 // The stop tokens of a run of this model with the settings that a receipt binds (receipt.20).
 std::vector<int32_t> stop_tokens_for(const ModelFolder&, const receipt::Receipt&);
 // The option of a file with a schema, or of an object of JSON, as structured_outputs.

@@ -9,6 +9,8 @@ namespace {
 
 using json::Value;
 
+constexpr std::string_view kOpen = "<think>", kClose = "</think>";
+
 const Value* member_of(const Value& object, std::string_view key) {
   for (const auto& [name, v] : object.members)
     if (name == key) return &v;
@@ -127,18 +129,37 @@ std::string take_marked(const std::string& text, std::vector<std::string>& calls
   return text;
 }
 
+// The text that continue_final_message continues (chat.6).
+std::string final_text(const Value& message) {
+  const Value& content = message.get("content");
+  for (size_t i = content.items.size(); i-- > 0;)
+    if (content.items[i].get("text").is_string()) return content.items[i].get("text").text;
+  return content.text;
+}
+
 }  // namespace
 
-ChatAnswer parse_answer(std::string_view text, std::string_view prompt, bool with_calls) {
-  constexpr std::string_view open = "<think>", close = "</think>";
+bool begins_in_reasoning(std::string_view text, std::string_view input) {
+  const std::string before = stripped(text);
+  if (before.ends_with(kOpen)) return true;
+  constexpr std::string_view continues = R"("continue_final_message":true)";
+  if (input.find(continues) == input.npos) return false;  // no other chat is read
+  const Value chat = json::read_or_null(input);
+  const auto& messages = chat.get("messages").items;
+  if (!chat.get("continue_final_message").is_true() || messages.empty()) return false;
+  const std::string last = stripped(final_text(messages.back()));
+  const size_t at = last.rfind(kOpen);
+  return at != last.npos && last.find(kClose, at) == last.npos && before.ends_with(last.substr(at));
+}
+
+ChatAnswer parse_answer(std::string_view text, bool reasons, bool with_calls) {
   ChatAnswer answer;
-  const std::string before = stripped(prompt);
-  const bool opened = before.ends_with(open), opens = stripped(text).starts_with(open);
+  const bool opens = stripped(text).starts_with(kOpen);
   std::string rest(text);
-  if (opened || opens) {
-    const size_t begin = opens ? text.find(open) + open.size() : 0, end = text.find(close, begin);
+  if (reasons || opens) {
+    const size_t begin = opens ? text.find(kOpen) + kOpen.size() : 0, end = text.find(kClose, begin);
     answer.reasoning = stripped(text.substr(begin, end == text.npos ? end : end - begin));
-    rest = end == text.npos ? "" : std::string(text.substr(end + close.size()));
+    rest = end == text.npos ? "" : std::string(text.substr(end + kClose.size()));
   }
   std::vector<std::string> calls;
   if (with_calls) rest = take_tagged(rest, calls);

@@ -333,8 +333,33 @@ TEST(ChatTest, WhatIsBoundHasOneSpelling) {
       R"({"messages":[{"b":1,"a":[true,null]}],"add_generation_prompt":false,"variables":{"a":1.50}})");
 }
 
+TEST(ChatTest, AnswersBeginInReasoning) {
+  const std::string_view no_chat;
+  EXPECT_TRUE(begins_in_reasoning("hi<think>\n \t", no_chat));
+  EXPECT_FALSE(begins_in_reasoning("<think>\nhm</think>\n", no_chat));
+  EXPECT_FALSE(begins_in_reasoning("what is <think> for?", no_chat));
+  const auto continued = [](const std::string& content, const char* source = "{{ messages[-1].content }}",
+                            const char* more = R"(,"continue_final_message":true)") {
+    const auto made = render(source, R"({"messages":[{"role":"user","content":"<think>"},{"content":)" +
+                                         content + "}]" + more + "}");
+    EXPECT_TRUE(made) << made.error().message;
+    return made && begins_in_reasoning(made->text, made->input);
+  };
+  EXPECT_TRUE(continued(R"("<think>\nhm, so ")"));
+  EXPECT_TRUE(continued(R"("<think>a</think> <think> b")"));
+  EXPECT_TRUE(continued(R"([{"type":"text","text":"a"},{"type":"text","text":"<think>b"}])",
+                        "{{ messages[-1].content[1].text }}"));
+  EXPECT_FALSE(continued(R"("<think>hm</think>yes")"));
+  EXPECT_FALSE(continued(R"("hm, so")"));
+  // The template has taken the reasoning out, or the answer does not go on with it.
+  EXPECT_FALSE(
+      continued(R"("<think>hm, so")", "<think>hm, so {{ messages[-1].content.replace('<think>', '') }}"));
+  EXPECT_FALSE(continued(R"("<think>hm, so")", "{{ messages[-1].content }}", ""));
+  EXPECT_FALSE(continued(R"("<think> \"continue_final_message\":true")", "{{ messages[-1].content }}", ""));
+}
+
 std::string taken_apart(const std::string& text, const std::string& prompt = "") {
-  const ChatAnswer a = parse_answer(text, prompt);
+  const ChatAnswer a = parse_answer(text, begins_in_reasoning(prompt, ""));
   return a.content + "|" + a.reasoning + "|" + a.tool_calls;
 }
 

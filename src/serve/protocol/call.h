@@ -60,7 +60,6 @@ struct Call {
   std::optional<int32_t> top_logprobs;
   json::Value messages, tools, tool_choice, variables;
   std::string date, reasoning_effort;
-  std::optional<int64_t> thinking_tokens;  // of reasoning, at most
   std::optional<bool> parallel_calls;
   std::optional<bool> add_generation_prompt, continue_final_message;
   // of messages (Anthropic) and responses, until they are those of a chat

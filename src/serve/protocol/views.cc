@@ -28,9 +28,6 @@ size_t begun(std::string_view text, std::string_view mark) {
 
 }  // namespace
 
-ChatView::ChatView(std::string prompt, bool tools)
-    : prompt_(std::move(prompt)), tools_(tools), opened_(without_end(prompt_).ends_with(kOpen)) {}
-
 // What of these, whose begins are certain, was not given yet.
 ChatView::Delta ChatView::up_to(std::string_view reasoning, std::string_view content) {
   Delta delta;
@@ -72,7 +69,7 @@ ChatView::Delta ChatView::push(std::string_view piece) {
 }
 
 ChatView::Delta ChatView::finish(json::Value& calls) {
-  const prompt::ChatAnswer parts = prompt::parse_answer(text_, prompt_, tools_);
+  const prompt::ChatAnswer parts = prompt::parse_answer(text_, opened_, tools_);
   calls = json::read_or_null(parts.tool_calls, json::Order::as_written);
   const std::string_view content = parts.content;
   return up_to(parts.reasoning, tools_ ? without_end(without_begin(content)) : content);

@@ -17,7 +17,8 @@ class ChatView {
     std::string reasoning, content;
     bool empty() const { return reasoning.empty() && content.empty(); }
   };
-  ChatView(std::string prompt, bool tools);
+  // `reasons`: prompt::begins_in_reasoning() of its prompt.
+  ChatView(bool reasons, bool tools) : tools_(tools), opened_(reasons) {}
   Delta push(std::string_view piece);
   // Whether what has come is reasoning or may be, and its end is yet to come.
   bool reasons() const;
@@ -28,7 +29,6 @@ class ChatView {
  private:
   Delta up_to(std::string_view reasoning, std::string_view content);
 
-  std::string prompt_;
   bool tools_, opened_;
   std::string text_;
   size_t reasoning_sent_ = 0, content_sent_ = 0;

@@ -15,8 +15,8 @@ struct Whole {
 };
 
 // The view of a text that comes in pieces of so many bytes.
-Whole viewed(const std::string& text, const std::string& prompt, bool tools, size_t piece) {
-  ChatView view(prompt, tools);
+Whole viewed(const std::string& text, bool reasons, bool tools, size_t piece) {
+  ChatView view(reasons, tools);
   Whole whole;
   const auto add = [&](const ChatView::Delta& d) {
     // Content never comes before the end of reasoning.
@@ -59,12 +59,12 @@ TEST(ChatView, AnyPiecesGiveTheSame) {
       "{not json",
   };
   for (const std::string& text : texts) {
-    for (const char* const prompt : {"hi", "hi<think>\n"}) {
+    for (const bool reasons : {false, true}) {
       for (const bool tools : {false, true}) {
-        const Whole want = viewed(text, prompt, tools, text.size() + 1);
+        const Whole want = viewed(text, reasons, tools, text.size() + 1);
         for (size_t piece = 1; piece <= text.size(); ++piece)
-          EXPECT_EQ(viewed(text, prompt, tools, piece), want) << text << " by " << piece;
-        const prompt::ChatAnswer parsed = prompt::parse_answer(text, prompt, tools);
+          EXPECT_EQ(viewed(text, reasons, tools, piece), want) << text << " by " << piece;
+        const prompt::ChatAnswer parsed = prompt::parse_answer(text, reasons, tools);
         EXPECT_EQ(want.reasoning, parsed.reasoning) << text;
         EXPECT_EQ(json::compact(json::read_or_null(want.calls)),
                   json::compact(json::read_or_null(parsed.tool_calls)))
@@ -78,7 +78,7 @@ TEST(ChatView, AnyPiecesGiveTheSame) {
 
 TEST(ChatView, CallsAndTextAroundThem) {
   const std::string call = R"({"name": "f", "arguments": {"a": 1}})";
-  const Whole got = viewed(" So: <tool_call>" + call + "</tool_call> done ", "", true, 3);
+  const Whole got = viewed(" So: <tool_call>" + call + "</tool_call> done ", false, true, 3);
   EXPECT_EQ(got.content, "So:  done");
   EXPECT_EQ(got.calls,
             R"([{"id":"call_0","type":"function","function":{"name":"f","arguments":"{\"a\": 1}"}}])");

@@ -111,12 +111,9 @@ Outcome<generate::Request> Service::request_of(
   if (call.sampling.min_new_tokens && least > made->max_new_tokens)
     return too_many_at_least(least, made->max_new_tokens);
   least = std::min(least, made->max_new_tokens);  // the checkpoint's
-  if (call.thinking_tokens)
-    if (const Status bounded =
-            generate::bound_reasoning(with.model.folder, made->prompt.text, *call.thinking_tokens,
-                                      made->max_new_tokens, made->params.processors);
-        !bounded)
-      return problem_of(bounded.error());
+  sample::Processors& p = made->params.processors;
+  if (p.short_circuit_length >= made->max_new_tokens)  // receipt.21
+    p.short_circuit_length = 0, p.short_circuit_token = -1;
   return *std::move(made);
 }
 

@@ -6,6 +6,7 @@
 #include "base/hash/random.h"
 #include "base/text/json.h"
 #include "generate/settings/sampling_json.h"
+#include "prompt/chat.h"
 #include "serve/protocol/logprobs_json.h"
 
 namespace invar::serve {
@@ -38,7 +39,7 @@ Reply::Choice::Choice(const prompt::Tokenizer& tokenizer, const Call& call, cons
       decoder(tokenizer),
       settings(request.settings),
       stop(settings->decoding.stop_strings, call.include_stop),
-      chat(request.prompt.text, call.shows_tools()),
+      chat(prompt::begins_in_reasoning(request.prompt.text, request.prompt.chat), call.shows_tools()),
       place{prompt::Stream(tokenizer)},
       prompt_tokens(request.tokens.size()) {}
 

@@ -29,7 +29,7 @@ void try_template(std::string_view source, std::string_view chat) {
   if (!spelled) defect("the input as a receipt has it is refused: " + spelled.error().message);
   if (spelled->text != rendered->text || spelled->input != rendered->input)
     defect("the input's spelling is another");
-  prompt::parse_answer(rendered->text, source);
+  prompt::parse_answer(rendered->text, prompt::begins_in_reasoning(rendered->text, rendered->input));
 }
 
 // Templates as a folder has them, of which receipts have one text.
@@ -55,6 +55,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // An answer and its prompt are decoded text.
   const std::string_view prompt = parts.size() > 1 ? parts[1] : "<think>";
   if (valid_prefix(parts[0]) == parts[0].size() && valid_prefix(prompt) == prompt.size())
-    prompt::parse_answer(parts[0], prompt);
+    prompt::parse_answer(parts[0], prompt::begins_in_reasoning(prompt, ""));
   return 0;
 }

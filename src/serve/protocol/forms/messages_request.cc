@@ -149,7 +149,7 @@ std::optional<Problem> take_thinking(Call& call) {
       return Problem{
           400, "thinking.budget_tokens: a whole number from 1 to 1073741824 is needed, not " + shown(budget),
           "thinking"};
-    call.thinking_tokens = budget.to_int64();
+    call.sampling.thinking_token_budget = budget.to_int64();
   }
   if (!call.variables.is_object()) call.variables = Value::object;
   if (!call.variables.contains("enable_thinking") && type != "adaptive")
