@@ -334,9 +334,8 @@ TEST_F(HttpTest, ClientsThatLeave) {
   }
 }
 
-// A request that comes byte by byte is the same request, and what is wrong with it stays wrong.
-// The last bytes of an answer leave, and others come, while the server is busy: it is told of both at
-// once. What came on a connection that is over is no request.
+// The last bytes of an answer leave, and others come, while the server is busy: it is told of both
+// at once. What came on a connection that is over is no request.
 TEST_F(HttpTest, BytesThatComeWithTheLastOfAnAnswer) {
   limits_.stream_bytes = 1;
   std::binary_semaphore entered{0}, leave{0};
@@ -372,6 +371,7 @@ TEST_F(HttpTest, BytesThatComeWithTheLastOfAnAnswer) {
   EXPECT_EQ(others, 0);
 }
 
+// A request that comes byte by byte is the same request, and what is wrong with it stays wrong.
 TEST_F(HttpTest, ByteByByte) {
   start(echo);
   if (!server_) return;

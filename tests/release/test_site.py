@@ -222,8 +222,8 @@ def test_tables_of_speed():
     disturbed = compared | {"shape": "7x7", "ratio": 99.0, "peer_seconds": 198e-6}
     limit = {"isa": "avx2", "threads": 2, "flops_per_second": 1e11, "read_bytes_per_second": 2e10}
     one = {"cpu": "A 2.0", "device": "cpu", "day": "2026-01-01", "version": "1", "limits": [limit],
-           "peer": "T 2 (x)", "most_memory_bytes": 2**30, "seconds": 10, "seconds_of_others": 4, "processors": 2,
-           "rows": [compared, slower, disturbed, row | {"suite": "move"}]}  # fmt: skip
+           "peer": "T 2 (x)", "most_memory_bytes": 2**30, "seconds": 10, "seconds_of_others": 4,
+           "processors": 2, "rows": [compared, slower, disturbed, row | {"suite": "move"}]}  # fmt: skip
     other = one | {"peer": "R 3", "rows": [compared | {"ratio": 2.0, "threads": 1}]}
     on_gpu = one | {"device": "G", "rows": [row | {"threads": 0}], "peer": ""}
     text = bench_page.page([one, other, on_gpu])
