@@ -22,9 +22,11 @@ std::span<const Format> formats() {
       kQ4_0{integers_q4_0, 4, 32, 8, false, false},
       kQ5_0 = held({integers_q5_0, 8, 32, 16, false, false}, 5), kQ4_1{integers_q4_1, 4, 32, 0, false, true},
       kQ5_1 = held({integers_q5_1, 8, 32, 0, false, true}, 5),
-      kIq4Nl = of_iq4({integers_iq4_nl, 8, 32, 128, false, false}), kQ2K{integers_q2_k, 4, 16, 0, true, true},
-      kQ4K{integers_q4_k, 4, 32, 0, true, true}, kQ5K = held({integers_q5_k, 8, 32, 0, true, true}, 5),
-      kQ3K{integers_q3_k, 4, 16, 4, true, false}, kQ6K = held({integers_q6_k, 8, 16, 32, true, false}, 6),
+      kIq4Nl = of_iq4({integers_iq4_nl, 8, 32, 128, false, false}),
+      kQ2K = held({integers_q2_k, 4, 16, 0, true, true}, 2), kQ4K{integers_q4_k, 4, 32, 0, true, true},
+      kQ5K = held({integers_q5_k, 8, 32, 0, true, true}, 5),
+      kQ3K = held({integers_q3_k, 4, 16, 4, true, false}, 3),
+      kQ6K = held({integers_q6_k, 8, 16, 32, true, false}, 6),
       kIq4Xs = of_iq4({integers_iq4_xs, 8, 32, 128, true, false}),
       kMxfp4{codes_mxfp4, 4, 32, 0, false, false, Codes::e2m1, ScaleType::e8m0};
   static constexpr Format kFormats[] = {

@@ -67,7 +67,7 @@ struct Coding {
   // Each number has the scale and zero of one of so many groups, in any order: group_of() and
   // read_group(). 0: of its block.
   int64_t column_groups = 0;
-  int held = 0;         // bits that hold every integer, where these are 5 or 6; 0: `bits`
+  int held = 0;         // bits that hold every integer, where these are others than `bits`; 0: `bits`
   bool of_iq4 = false;  // integers are 128 more than a number of kIq4
 };
 

@@ -26,7 +26,8 @@ struct CodedPanels {
   static constexpr int kRows = kMaxRows < 4 ? kMaxRows : 4, kMaxVectors = 4;
   static constexpr bool kUnpackedA = true;  // few rows of A, which are not packed
   static constexpr int64_t kVectors = kTileColumns / kW;
-  const uint32_t* words;
+  using Word = typename Q::Word;
+  const Word* words;
   int64_t tile;  // words from a tile to the next
   const float* group_constants;
   int64_t group, first;
@@ -40,7 +41,7 @@ struct CodedPanels {
 // Calls sink(k, w) for k in [0, end), ascending. w[v] has row k of the columns of vector v.
 template <int NV, bool kAhead, class Q, class Sink>
 INVAR_INLINE void each_number(const CodedPanels<Q>& g, int64_t end, Sink sink) {
-  const uint32_t* word = g.words + g.first * kW;
+  const typename Q::Word* word = g.words + g.first * kW;
   const float* at = g.group_constants + g.first * kW;
   for (int64_t k = 0; k < end; at += kGroupConstants) {
     const int64_t to = num::min_i64(k + g.group, end);
@@ -50,11 +51,10 @@ INVAR_INLINE void each_number(const CodedPanels<Q>& g, int64_t end, Sink sink) {
 #pragma GCC unroll 8
         for (int w = 0; w < Q::kWords; ++w)
 #pragma GCC unroll 8
-          for (int i = 0; i < NV * kW * 4; i += 64)
+          for (int i = 0; i < NV * kW * static_cast<int>(sizeof *word); i += 64)
             __builtin_prefetch(reinterpret_cast<const char*>(word + w * kTileColumns) + kCodesAhead + i);
       }
-      Q::template unit<NV>(
-          word, c, [&](int j, F(&w)[NV]) __attribute__((always_inline)) { sink(k + j, w); });
+      Q::template unit<NV>(word, c, [&](int j, F(&w)[NV]) __attribute__((always_inline)) { sink(k + j, w); });
     }
   }
 }
@@ -71,11 +71,12 @@ template <class Q>
 [[gnu::noinline]] void widen(CodedPanels<Q> g, int64_t k, float* to) {
   constexpr int kTaken = kVectorsPerPanel < 4 ? kVectorsPerPanel : 4;
   for (int first = 0; first < kVectorsPerPanel; first += kTaken)
-    each_number<kTaken, false>(
-        g.skip(g, first), k, [&](int64_t i, F(&w)[kTaken]) __attribute__((always_inline)) {
+    each_number<kTaken, false>(g.skip(g, first), k,
+                               [&](int64_t i, F(&w)[kTaken]) __attribute__((always_inline)) {
 #pragma GCC unroll 32
-          for (int v = 0; v < kTaken; ++v) store(to + i * kPanel + (first + v) * kW, w[v]);
-        });
+                                 for (int v = 0; v < kTaken; ++v)
+                                   store(to + i * kPanel + (first + v) * kW, w[v]);
+                               });
 }
 
 // The constants of the groups of a coding.
@@ -166,8 +167,9 @@ struct CodedB {
       GroupConstants::write<true>(l, matrix, panel, count, r, more);
     else
       GroupConstants::write<false>(l, matrix, panel, count, r, more);
-    return {l.words_of(matrix, panel / kTilePanels) + r.begin / Q::kDeep * Q::kWords * kTileColumns,
-            l.words(), more, l.coding.group, panel % kTilePanels * kVectorsPerPanel};
+    const auto* words = reinterpret_cast<const typename Q::Word*>(l.words_of(matrix, panel / kTilePanels));
+    return {words + r.begin / Q::kDeep * Q::kWords * kTileColumns, l.words(), more, l.coding.group,
+            panel % kTilePanels * kVectorsPerPanel};
   }
   // Makes the numbers of a K block.
   void make(const Panels& of, int64_t count, num::Range r) const {
@@ -220,7 +222,7 @@ void make_by_groups(const MadeB& b, int64_t panel, int64_t count, num::Range r) 
     const int64_t tile = (panel + p) / kTilePanels, lane = (panel + p) % kTilePanels * kPanel;
     for (int64_t k = r.begin; k < r.end; k += kDeep)
       for (int64_t j = lane; j < lane + kPanel; j += kW) {
-        const uint32_t* word = l.words_of(b.matrix, tile) + k / kDeep * kTileColumns + j;
+        const char* word = l.words_of(b.matrix, tile) + 4 * (k / kDeep * kTileColumns + j);
         float* to = b.chain + p * kPanel * kChain + (k - r.begin) * kPanel + j - lane;
         const I x = bits(load(reinterpret_cast<const float*>(word)));
         const auto make = [&]<int i>() __attribute__((always_inline)) {
@@ -301,6 +303,10 @@ void with_blocks(const View& b, int64_t index, const Shape& s, const WorkPartiti
   } else if (l.coding.codes == Codes::integers && l.unit.bits == 4) {
     if (plain) return with(Integers4{});
     made(maker_of<Integers4>(l.coding.rounding));
+  } else if (l.coding.codes == Codes::integers && l.unit.bits == 2) {
+    with(FewBits<2>{});
+  } else if (l.coding.codes == Codes::integers && l.unit.bits == 3) {
+    with(FewBits<3>{});
   } else if (l.coding.codes == Codes::integers && l.unit.bits == 5) {
     with(Integers<5>{});
   } else if (l.coding.codes == Codes::integers && l.unit.bits == 6) {

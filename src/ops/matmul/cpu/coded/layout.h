@@ -14,16 +14,25 @@ constexpr int64_t kTileColumns = kTilePanels * kPanel;
 constexpr bool kNibbleTables = kW == 16;
 
 // A unit of `deep` codes of a column is `words` words, whose fields are consecutive codes; what the
-// two highest bits of its words hold together are its last codes.
+// highest bits of its words, which no field has, hold together is its last codes.
 struct CodeUnit {
-  int bits, deep, words;
+  int bits, deep, words, word_bits = 32;
+  constexpr int fields() const { return word_bits / bits; }  // of a word
+  constexpr int spare() const { return word_bits % bits; }
 };
 constexpr CodeUnit code_unit(int bits) {
-  return bits == 5 ? CodeUnit{5, 32, 5} : bits == 6 ? CodeUnit{6, 16, 3} : CodeUnit{bits, 32 / bits, 1};
+  switch (bits) {
+    case 3: return {3, 16, 3, 16};
+    case 5: return {5, 32, 5};
+    case 6: return {6, 16, 3};
+    default: return {bits, 32 / bits, 1};
+  }
 }
 // The lowest bit of field i of a word. Integers and places lie lowest first, floats highest first;
-// with tables fields lie in turns in both halves of a word, where lookups find them.
+// with tables fields lie in turns in both halves of a word, where lookups find them, those of two
+// bits by twos.
 constexpr int field_place(int bits, int i, bool lowest_first) {
+  if (kNibbleTables && bits == 2) return i / 2 % 2 * 16 + i / 4 * 4 + i % 2 * 2;
   return kNibbleTables && bits == 4 ? i % 2 * 16 + i / 2 * 4 : lowest_first ? bits * i : 32 - bits * (i + 1);
 }
 
@@ -38,6 +47,7 @@ struct CodedLayout {
   int64_t groups() const { return coding.has_groups ? block / coding.group : 0; }  // of a block
   int64_t kinds() const { return coding.has_e ? 2 : 1; }
   int64_t words() const { return blocks * block / unit.deep * unit.words * kTileColumns; }  // of a tile
+  int64_t word_bytes() const { return unit.word_bits / 8; }
   int64_t scale_bytes() const {
     switch (coding.scale) {
       case weights::ScaleType::f32: return 4;
@@ -50,13 +60,13 @@ struct CodedLayout {
   int64_t zeros_at() const { return bytes_at() + kinds() * groups() * kTileColumns; }
   int64_t block_bytes() const { return zeros_at() + (coding.has_zeros ? kTileColumns : 0); }
   int64_t scale_blocks() const { return coding.column_groups ? coding.column_groups : blocks; }
-  int64_t groups_at() const { return tiles * (4 * words() + scale_blocks() * block_bytes()); }
+  int64_t groups_at() const { return tiles * (word_bytes() * words() + scale_blocks() * block_bytes()); }
   size_t matrix_bytes() const {
     return static_cast<size_t>(groups_at() + (coding.column_groups ? 4 * blocks * block : 0));
   }
   // Of a matrix: words, scales and groups of columns, those of a tile.
-  const uint32_t* words_of(const char* matrix, int64_t tile) const {
-    return reinterpret_cast<const uint32_t*>(matrix) + tile * words();
+  const char* words_of(const char* matrix, int64_t tile) const {
+    return matrix + tile * words() * word_bytes();
   }
   const uint8_t* scales_of(const char* matrix, int64_t tile) const {
     return reinterpret_cast<const uint8_t*>(words_of(matrix, tiles)) + tile * scale_blocks() * block_bytes();
@@ -86,27 +96,30 @@ size_t coded_bytes(const View& b, const weights::PackedRows& rows) {
 
 // Writes `count` codes of a column as units, whose words are kTileColumns apart.
 template <int kBits, bool kLowestFirst>
-void put_codes(const uint8_t* q, int64_t count, uint32_t* word) {
+void put_codes(const uint8_t* q, int64_t count, char* to) {
   constexpr CodeUnit kUnit = code_unit(kBits);
-  constexpr int kFields = 32 / kBits;
+  constexpr int kFields = kUnit.fields(), kSpare = kUnit.spare();
+  auto* word = reinterpret_cast<std::conditional_t<kUnit.word_bits == 16, uint16_t, uint32_t>*>(to);
   for (int64_t i = 0; i < count; i += kUnit.deep) {
     uint32_t last = 0;
     for (int j = kFields * kUnit.words; j < kUnit.deep; ++j)
       last |= static_cast<uint32_t>(q[i + j]) << kBits * (j - kFields * kUnit.words);
     for (int w = 0; w < kUnit.words; ++w, word += kTileColumns) {
-      uint32_t x = kUnit.words > 1 ? (last >> 2 * w & 3) << 30 : 0;
+      uint32_t x = kSpare ? (last >> kSpare * w & ((1u << kSpare) - 1)) << (kUnit.word_bits - kSpare) : 0;
       for (int f = 0; f < kFields; ++f)
         x |= static_cast<uint32_t>(q[i + w * kFields + f]) << field_place(kBits, f, kLowestFirst);
-      *word = x;
+      *word = static_cast<std::remove_reference_t<decltype(*word)>>(x);
     }
   }
 }
-using PutCodes = void (*)(const uint8_t* q, int64_t count, uint32_t* word);
+using PutCodes = void (*)(const uint8_t* q, int64_t count, char* to);
 PutCodes put_codes_of(const CodedLayout& l) {
   using weights::Codes;
   const Codes codes = l.coding.codes;
   const bool lowest_first = codes == Codes::integers || codes == Codes::nf4 || codes == Codes::fp4;
   switch (l.unit.bits) {
+    case 2: return put_codes<2, true>;
+    case 3: return put_codes<3, true>;
     case 4: return lowest_first ? put_codes<4, true> : put_codes<4, false>;
     case 5: return put_codes<5, true>;
     case 6: return put_codes<6, true>;
@@ -128,7 +141,7 @@ void pack_coded(const View& b, const weights::PackedRows& rows, void* packed) {
   const int64_t n = columns_of(b, rows);
   const CodedLayout l = coded_layout(rows, n);
   const PutCodes put = put_codes_of(l);
-  const int64_t in_block = l.block / l.unit.deep * l.unit.words * kTileColumns;  // words
+  const int64_t in_block = l.block / l.unit.deep * l.unit.words * kTileColumns * l.word_bytes();
   uint8_t place_of[256] = {};  // of the integers of IQ4 in their table
   for (int i = 0; i < 16; ++i) place_of[static_cast<int>(weights::kIq4[i]) + 128] = static_cast<uint8_t>(i);
   weights::BlockCodes x;
@@ -146,7 +159,7 @@ void pack_coded(const View& b, const weights::PackedRows& rows, void* packed) {
     };
     for (int64_t j = 0; j < l.tiles * kTileColumns; ++j) {
       const int64_t lane = j % kTileColumns;
-      auto* word = const_cast<uint32_t*>(l.words_of(to, j / kTileColumns)) + lane;
+      auto* word = const_cast<char*>(l.words_of(to, j / kTileColumns)) + lane * l.word_bytes();
       auto* scale = const_cast<uint8_t*>(l.scales_of(to, j / kTileColumns));
       for (int64_t at = 0; at < l.blocks; ++at, word += in_block) {
         x = {};

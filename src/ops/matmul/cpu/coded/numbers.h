@@ -19,6 +19,7 @@ struct ScaleAndAddend {
   F scale[NV], addend[NV];
 };
 struct WithScaleAndAddend {
+  using Word = uint32_t;
   template <int NV>
   INVAR_INLINE ScaleAndAddend<NV> constants(const float* at) {
     ScaleAndAddend<NV> c;
@@ -33,9 +34,10 @@ struct WithScaleAndAddend {
 // i as 2^(kBits i) q, so their scale is S / 2^(kBits i); then the upper half is shifted down.
 template <int kBits>
 struct Integers {
+  using Word = uint32_t;
   static constexpr CodeUnit kUnit = code_unit(kBits);
   static constexpr int kDeep = kUnit.deep, kWords = kUnit.words;
-  static constexpr int kFields = 32 / kBits, kHalf = (kFields + 1) / 2;
+  static constexpr int kFields = kUnit.fields(), kHalf = (kFields + 1) / 2;
   template <int NV>
   struct Constants {
     F scale[kHalf][NV], addend[NV];
@@ -90,6 +92,107 @@ struct Integers {
         }
         sink(k, w);
       }
+    }
+  }
+};
+
+// Integers of two or three bits: q S + A with one rounding. A place in a table has the codes above
+// it, too, so that no mask is needed, and a table for the next code no shift.
+template <int kBits>
+struct FewBits : WithScaleAndAddend {
+  static constexpr CodeUnit kUnit = code_unit(kBits);
+  using Word = std::conditional_t<kUnit.word_bits == 16, uint16_t, uint32_t>;
+  static constexpr int kDeep = kUnit.deep, kWords = kUnit.words, kFields = kUnit.fields();
+  static_assert(kUnit.spare() * kWords == (kDeep - kFields * kWords) * kBits);
+  struct Numbers {
+    alignas(64) float at[32];
+    alignas(64) uint16_t high[32];  // the higher halves of their bits
+  };
+  template <int kField>
+  static constexpr Numbers kNumbers = [] {
+    Numbers t{};
+    for (int i = 0; i < 32; ++i) {
+      t.at[i] = static_cast<float>(i >> kBits * kField & ((1 << kBits) - 1));
+      t.high[i] = static_cast<uint16_t>(__builtin_bit_cast(uint32_t, t.at[i]) >> 16);
+    }
+    return t;
+  }();
+  // Words of 16 bits lie in the higher half of the lanes.
+  template <int NV>
+  INVAR_INLINE void load(const Word* word, I (&x)[NV]) {
+    if constexpr (kUnit.word_bits == 32) return load_words(word, x);
+#pragma GCC unroll 32
+    for (int v = 0; v < NV && kUnit.word_bits == 16; ++v)
+      x[v] = bits(load_bf16(reinterpret_cast<const uint16_t*>(word) + v * kW));
+  }
+#if INVAR_ISA_AVX512
+  // Of the code kField above the lowest bits, and above those of the higher halves.
+  template <int kField>
+  INVAR_INLINE F low(I x) {
+    return {_mm512_permutexvar_ps(x.v, _mm512_load_ps(kNumbers<kField>.at))};
+  }
+  template <int kField>
+  INVAR_INLINE F high(I x) {
+    return {_mm512_castsi512_ps(
+        _mm512_maskz_permutexvar_epi16(0xaaaaaaaau, x.v, _mm512_load_si512(kNumbers<kField>.high)))};
+  }
+#else
+  INVAR_INLINE F number(I x) {
+    if constexpr (kTable >= 1 << kBits) return pick(kNumbers<0>.at, x);
+    return to_float(bit_and(x, set1_i((1 << kBits) - 1)));
+  }
+#endif
+
+  template <int NV, class Sink>
+  INVAR_INLINE void unit(const Word* word, const ScaleAndAddend<NV>& c, Sink sink) {
+    const auto give = [&](int k, auto number) __attribute__((always_inline)) {
+      F w[NV];
+#pragma GCC unroll 32
+      for (int v = 0; v < NV; ++v) w[v] = fma(number(v), c.scale[v], c.addend[v]);
+      sink(k, w);
+    };
+    I x[NV], last[NV];  // the highest bits of the words, that of the last word highest
+#pragma GCC unroll 32
+    for (int v = 0; v < NV; ++v) last[v] = set1_i(0);
+#pragma GCC unroll 3
+    for (int i = 0; i < kWords; ++i) {
+      load<NV>(word + i * kTileColumns, x);
+#pragma GCC unroll 32
+      for (int v = 0; v < NV && kUnit.spare(); ++v)
+        last[v] = bit_or(shift_right<1>(last[v]), bit_and(x[v], set1_i(INT32_MIN)));
+#if INVAR_ISA_AVX512
+#pragma GCC unroll 5
+      for (int j = 0; j < kFields; j += kBits == 2 ? 4 : 1) {
+        if constexpr (kBits == 2) {
+          give(j, [&](int v) __attribute__((always_inline)) { return low<0>(x[v]); });
+          give(j + 1, [&](int v) __attribute__((always_inline)) { return low<1>(x[v]); });
+          give(j + 2, [&](int v) __attribute__((always_inline)) { return high<0>(x[v]); });
+          give(j + 3, [&](int v) __attribute__((always_inline)) { return high<1>(x[v]); });
+        } else {
+          give(i * kFields + j, [&](int v) __attribute__((always_inline)) { return high<0>(x[v]); });
+        }
+#pragma GCC unroll 32
+        for (int v = 0; v < NV; ++v) x[v] = shift_right < kBits == 2 ? 4 : 3 > (x[v]);
+      }
+#else
+#pragma GCC unroll 32
+      for (int v = 0; v < NV && kUnit.word_bits == 16; ++v) x[v] = shift_right<16>(x[v]);
+#pragma GCC unroll 16
+      for (int j = 0; j < kFields; ++j) {
+        give(i * kFields + j, [&](int v) __attribute__((always_inline)) { return number(x[v]); });
+#pragma GCC unroll 32
+        for (int v = 0; v < NV; ++v) x[v] = shift_right<kBits>(x[v]);
+      }
+#endif
+    }
+    if constexpr (kUnit.spare()) {
+      give(kDeep - 1, [&](int v) __attribute__((always_inline)) {
+#if INVAR_ISA_AVX512
+        return high<0>(shift_right<16 - kBits>(last[v]));
+#else
+        return number(shift_right<32 - kBits>(last[v]));
+#endif
+      });
     }
   }
 };
@@ -160,9 +263,7 @@ struct TableOf16 : WithScaleAndAddend {
   }
 #if INVAR_ISA_AVX512
   // Of places in the lowest bits of words, and of their higher halves.
-  INVAR_INLINE F low(I x) {
-    return {_mm512_permutexvar_ps(x.v, _mm512_load_ps(kTables.at))};
-  }
+  INVAR_INLINE F low(I x) { return {_mm512_permutexvar_ps(x.v, _mm512_load_ps(kTables.at))}; }
   INVAR_INLINE F high(I x) {
     if (!kShort) return low(shift_right<16>(x));
     return {_mm512_castsi512_ps(
@@ -227,12 +328,11 @@ template <class Q, class To>
 struct Rounded : Q {
   template <int NV, class C, class Sink>
   INVAR_INLINE void unit(const uint32_t* word, const C& c, Sink sink) {
-    Q::template unit<NV>(
-        word, c, [&](int k, F(&w)[NV]) __attribute__((always_inline)) {
+    Q::template unit<NV>(word, c, [&](int k, F(&w)[NV]) __attribute__((always_inline)) {
 #pragma GCC unroll 32
-          for (int v = 0; v < NV; ++v) w[v] = To::round(w[v]);
-          sink(k, w);
-        });
+      for (int v = 0; v < NV; ++v) w[v] = To::round(w[v]);
+      sink(k, w);
+    });
   }
 };
 
