@@ -19,14 +19,12 @@ from invar._native import (
     Internal,
     NotCovered,
     __version__,
-    set_isa,
-    set_threads,
 )
 from invar.compiler import Program, Tensor, compile
 from invar.generation import Finding, Generation, Verdict, validate
 from invar.modules.convert import CompileOptions, convert
 from invar.ops.random import Generator, default_generator, manual_seed
-from invar.primitives import synchronize
+from invar.primitives import set_isa, set_threads, synchronize
 from invar.requests import generate, verify
 
 

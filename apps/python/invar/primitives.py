@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from invar import _native, arrays
+from invar import _native, arrays, generation
 
 __all__ = ["call", "group", *_native.operations()]
 
@@ -134,6 +134,24 @@ def _compiling():
     return False
 
 
+def _followed():
+    """Whether torch's compiler or torch.jit.trace follows this call: it is to see operators."""
+    return _compiling() or _tracing() is not None
+
+
+def _tracing():
+    """What torch.jit.trace has open in this thread, or None."""
+    globals()["_tracing"] = arrays.torch()._C._get_tracing_state  # from now on
+    return _tracing()
+
+
+def _counted(value):
+    """Sizes are numbers: under torch.jit.trace those of a tensor are tensors."""
+    if isinstance(value, list | tuple):
+        return [_counted(v) for v in value]
+    return int(value) if arrays.is_tensor(value) else value
+
+
 def _made(op, given):
     given = dict(given)
     return Call(op, given, given.pop("shape", None), given.pop("dtype", None), given.pop("isa", ""))
@@ -159,7 +177,7 @@ def _call_of(op, given):
 def call(op: str, *operands: Any, **given: Any) -> Any:
     """Operation `op` on `operands`. Keywords: its attributes; `shape` and `dtype` of the result
     where they do not follow; `isa` forces an instruction set of the host."""
-    if not _compiling():
+    if not _followed():
         result = _at_once(op, operands, given)  # plain tensors that need no gradient
         if result is not NotImplemented:
             return result
@@ -170,7 +188,7 @@ def group(*calls: tuple[str, tuple[Any, ...], dict[str, Any]]) -> list[Any]:
     """The results of several calls (operation, operands, keywords), none of which depends on
     another. On a GPU some groups have kernels for all, which read what the calls share once (the
     gradients of a normalization); the bits are those of single calls."""
-    if len(calls) > 1 and not _compiling():
+    if len(calls) > 1 and not _followed():
         results = _native.call_group(calls)
         if results is not NotImplemented:
             return results
@@ -178,10 +196,14 @@ def group(*calls: tuple[str, tuple[Any, ...], dict[str, Any]]) -> list[Any]:
 
 
 def _otherwise(op, operands, given):
-    made = _made(op, given) if _compiling() else _call_of(op, given)
+    compiling = _compiling()
+    if not compiling and _tracing() is not None:
+        given = {name: _counted(value) for name, value in given.items()}
+    made = _made(op, given) if compiling else _call_of(op, given)
     for x in operands:
         if arrays.is_tensor(x):
-            return (_apply or _gradients())(made, operands)
+            # A graph has no guard on `_apply`, which a call while it is made would set.
+            return (load_gradients() if compiling else _apply or _gradients())(made, operands)
     return made.run(operands, Numpy)
 
 
@@ -200,7 +222,7 @@ def _function(op: str) -> Callable[..., Any]:
     """call() of one operation, written out because its overhead counts."""
 
     def function(*operands: Any, **given: Any) -> Any:
-        if not _compiling():
+        if not _followed():
             result = _at_once(op, operands, given)
             if result is not NotImplemented:
                 return result
@@ -209,6 +231,18 @@ def _function(op: str) -> Callable[..., Any]:
     function.__name__ = function.__qualname__ = op
     function.__doc__ = f"The operation {op} (spec/opset.toml)."
     return function
+
+
+def set_threads(threads: int) -> None:
+    """How many threads of the host single operations (invar.ops, primitives, bitexact) use; 0: one
+    per core. No bit depends on it."""
+    _native.set_threads(generation.whole("threads", threads, 0, 1024))
+
+
+def set_isa(isa: str = "") -> None:
+    """Forces an instruction set of the host for single operations; "": the best here. No bit
+    depends on it."""
+    _native.set_isa(generation.text_of("isa", isa))
 
 
 def synchronize() -> None:

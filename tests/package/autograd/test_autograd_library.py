@@ -1,12 +1,17 @@
 """Primitives as operators of torch.library: compiled, exported, transformed, watched."""
 
+import os
 import shutil
+import subprocess
+import sys
 
 import gradients
+import invar
 import pytest
 import torch
+from conftest import BUILD
 from gradients import first, random
-from invar import ops
+from invar import nn, ops
 from invar import primitives as p
 from torch._subclasses import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -47,6 +52,50 @@ def test_compiled_by_inductor():
         pytest.skip("inductor needs a C++ compiler")
     made = torch.compile(model, fullgraph=True, backend="inductor")
     assert same(first(made, [X, W]), first(model, [X, W]))
+
+
+FIRST = """
+import torch
+from invar import nn
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.Linear(8, 3))
+x = torch.ones(4, 6)
+made = torch.compile(model, backend="aot_eager", fullgraph=True)(x)
+assert torch.equal(made, model(x))
+"""
+
+
+def test_the_first_call_of_a_process_is_compiled():
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST],
+        env={**os.environ, "PYTHONPATH": str(BUILD / "python")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("gradients_", [False, True])
+def test_traced_by_jit(gradients_, tmp_path):
+    """A graph of torch.jit.trace has the operators, not what they gave when it was made."""
+    torch.manual_seed(0)
+    block = nn.TransformerEncoderLayer(8, 2, dim_feedforward=8, batch_first=True).eval()
+    module = torch.nn.Sequential(nn.Linear(4, 8), nn.GELU(), block, nn.LayerNorm(8), nn.Softmax(-1))
+    x, other = random(2, 3, 4, seed=5), random(2, 3, 4, seed=6)
+    with torch.set_grad_enabled(gradients_):
+        made = torch.jit.trace(module, x)
+        for given in (x, other, other):
+            assert torch.equal(made(given), module(given))
+        made.save(tmp_path / "traced.pt")
+        assert torch.equal(torch.jit.load(tmp_path / "traced.pt")(other), module(other))
+    if gradients_:
+        of = lambda f: torch.autograd.grad(f(other).square().sum(), list(module.parameters()))
+        assert same(of(made), of(module))
+
+
+def test_a_drawing_is_not_traced_by_jit():
+    with pytest.raises(invar.NotCovered, match=r"torch\.jit\.trace"):
+        torch.jit.trace(nn.Dropout(0.5), X)
 
 
 def test_one_graph_serves_all_sizes():

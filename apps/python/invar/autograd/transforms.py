@@ -150,6 +150,8 @@ def apply(call, operands):
     """The result of one primitive on tensors."""
     if torch.compiler.is_compiling():
         return operators.traced(call, operands)
+    if torch._C._get_tracing_state() is not None:  # torch.jit.trace keeps operators alone
+        return operators.dispatched(call, operands)
     if _transforms_active() or (forward_ad._current_level >= 0 and have_tangents(operands)):
         return transformed(call, operands)
     return nodes.node(call, operands)

@@ -202,6 +202,11 @@ def torch_seed(like: Any, count: int | None = None) -> dict[str, Any]:
     if compiling():
         seed, offset = _traced("torch", 1, like)
         return {"seed": seed, "offset": offset}
+    if arrays.torch().jit.is_tracing():
+        raise NotCovered(
+            "torch.jit.trace would keep one drawing for all calls: trace a model.eval(), or take "
+            "torch.compile, whose graphs draw"
+        )
     from invar.autograd import exact, seeds
 
     part = exact.part()
