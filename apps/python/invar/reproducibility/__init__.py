@@ -12,7 +12,7 @@ from invar import _native
 from invar.autograd import modes
 from invar.autograd.refusal import refused
 from invar.errors import UNDER_AUTOCAST
-from invar.reproducibility import active, carried, functions, gradients, settings
+from invar.reproducibility import active, carried, functions, gradients, settings, steps
 from invar.reproducibility.kernels_mode import Kernels
 from invar.reproducibility.operands import FLOATS, UNUSUAL, looked_at
 
@@ -131,7 +131,8 @@ class reproducible(contextlib.ContextDecorator):
 
     Threads and processes that start in the context compute so, too, and so does what is handed to
     the workers of concurrent.futures and multiprocessing.Pool there. enable() is for a whole
-    process.
+    process. As a decorator it is written with parentheses or without; each step of a generator or
+    of an `async def` is in the context, and what else runs between the steps is not.
 
     A gradient that comes together from several places is the sum of two f32 tensors after the
     other, in the order of torch's graph of gradients, which is the same in each run of a program on
@@ -148,17 +149,27 @@ class reproducible(contextlib.ContextDecorator):
         6.0
     """
 
-    def __init__(self) -> None:
-        self._entered: list[tuple[Functions, Kernels] | None] = []
+    def __new__(cls, function: Any = None) -> Any:
+        if function is None:
+            return super().__new__(cls)
+        if not callable(function):
+            raise TypeError(f"reproducible: {type(function).__name__} is no function to decorate")
+        return cls()(function)
+
+    def __call__(self, function: Any) -> Any:
+        return steps.decorated(function, reproducible) or super().__call__(function)
 
     def __enter__(self) -> "reproducible":
-        self._entered.append(None if self.is_active() else _enter())
+        if not self.is_active():
+            _thread.modes, _thread.contexts = _enter(), 0
+        _thread.contexts += 1
         return self
 
     def __exit__(self, *error: Any) -> bool | None:
-        entered = self._entered.pop()
-        if entered is not None:
-            for mode in entered:
+        _thread.contexts = max(_thread.contexts - 1, 0)
+        if _thread.contexts == 0 and _thread.modes is not None:  # coroutines leave in any order
+            modes, _thread.modes = _thread.modes, None
+            for mode in modes:
                 mode.__exit__(*error)
             settings.release()
         return None
@@ -185,9 +196,9 @@ class reproducible(contextlib.ContextDecorator):
         Example:
             >>> invar.reproducible.enable()  # doctest: +SKIP
         """
-        if getattr(_enabled, "here", False):
+        if _thread.enabled:
             return
-        _enabled.here = True
+        _thread.enabled = True
         carried.warn_of_threads()
         _enter()
 
@@ -195,7 +206,14 @@ class reproducible(contextlib.ContextDecorator):
         return type(self)()
 
 
-_enabled = threading.local()  # .here: enable() was called in this thread
+class _Thread(threading.local):
+    """How many contexts a thread is in, the modes that the first of them entered, and whether
+    enable() was called there."""
+
+    contexts, modes, enabled = 0, None, False
+
+
+_thread = _Thread()
 
 
 def _enter():
