@@ -2,9 +2,11 @@
 labels, its numbers within rounding, the same bytes on every instruction set and number of threads,
 and a receipt. Tier 3, with tests/tables/requirements.txt."""
 
+import pickle
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import cpu_isas
 
@@ -24,7 +26,9 @@ onnxruntime.set_default_logger_severity(3)
 
 def of_onnxruntime(path, X):
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1  # where classes tie, its labels depend on the number of threads
+    options.intra_op_num_threads = (
+        1  # where classes tie, its labels depend on the number of threads
+    )
     session = onnxruntime.InferenceSession(path, options)
     inputs = session.get_inputs()
     if len(inputs) == 1:
@@ -58,3 +62,76 @@ def test_estimator(tmp_path, name):
             assert np.array_equal(other[output], value, equal_nan=value.dtype.kind == "f"), isa
     model.receipt(X, tmp_path / "r.json")
     assert model.verify(tmp_path / "r.json", X)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """A forest of a table of numbers, and the table."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    rows = np.random.default_rng(0).random((60, 2)) * [50, 1]
+    table = pd.DataFrame(rows, columns=["age", "share"])
+    target = (table.age > 20) ^ (table.share > 0.4)
+    return RandomForestClassifier(5, random_state=0).fit(table, target.astype(int)), table
+
+
+@pytest.mark.parametrize("example", ["table", "reordered", "array"])
+def test_columns_are_found_by_name(fitted, example):
+    estimator, table = fitted
+    reordered = table[["share", "age"]]
+    examples = {"table": table, "reordered": reordered, "array": table.to_numpy()}
+    model = invar.sklearn.wrap(estimator, examples[example])
+    want = estimator.predict(table)
+    for X in (table, reordered, table.assign(other="x"), dict(reordered), table.to_numpy()):
+        assert (model.predict(X) == want).all()
+
+
+def test_a_model_for_another_process(fitted, tmp_path):
+    estimator, table = fitted
+    model = invar.sklearn.wrap(estimator, table, folder=tmp_path, threads=1)
+    again = pickle.loads(pickle.dumps(model))
+    assert again.path != model.path and again.program.digest == model.program.digest
+    assert (again.predict(table[["share", "age"]]) == model.predict(table)).all()
+    again.receipt(table, tmp_path / "r.json")
+    assert model.verify(tmp_path / "r.json", table) and "invar.sklearn.Model(" in repr(again)
+
+
+@pytest.mark.parametrize(
+    "X, line",
+    [
+        (np.ones(2), "an array of 2 dimensions, got 1"),
+        (None, "an array of 2 dimensions, got 0"),
+        (np.ma.masked_array(np.ones((2, 2))), "a masked array"),
+        (np.array([["a", "b"]]), "X: could not convert string to float"),
+        ({"age": [1.0]}, "no column 'share'"),
+        ({"age": [1.0], "share": [1.0, 2.0]}, "'share' has 2 rows, 'age' has 1"),
+        (pd.DataFrame(np.ones((2, 2)), columns=["age", "age"]), "two columns are called 'age'"),
+        ({"age": pd.date_range("2020", periods=1), "share": [1.0]}, "'age': dates and times"),
+    ],
+)
+def test_rows_that_are_none(fitted, X, line):
+    estimator, table = fitted
+    with pytest.raises(invar.Error, match=line):
+        invar.sklearn.wrap(estimator, table).predict(X)
+
+
+def test_sparse_rows_are_made_dense(fitted):
+    import scipy.sparse
+
+    estimator, table = fitted
+    model, X = invar.sklearn.wrap(estimator, table), table.to_numpy()
+    assert (model.predict(scipy.sparse.csr_matrix(X)) == model.predict(X)).all()
+
+
+def test_estimators_that_are_none(fitted):
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.exceptions import NotFittedError
+    from sklearn.neighbors import KernelDensity
+
+    _, table = fitted
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        invar.sklearn.wrap(RandomForestClassifier(), table)
+    with pytest.raises(TypeError, match="not an estimator"):
+        invar.sklearn.wrap("model.onnx", table)
+    with pytest.raises(invar.NotCovered, match="KernelDensity: the converter to ONNX refuses it"):
+        invar.sklearn.wrap(KernelDensity().fit(table), table)

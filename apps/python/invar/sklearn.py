@@ -31,12 +31,42 @@ def _needs(module: str, what: str) -> Any:
 
 
 def _columns(X: Rows) -> dict[str, np.ndarray] | None:
-    """Columns by name; None for an array."""
+    """Columns by name, all of a length; None for an array."""
     if isinstance(X, Mapping):
-        return {str(name): np.asarray(column) for name, column in X.items()}
-    if hasattr(X, "columns") and hasattr(X, "iloc"):
-        return {str(name): X[name].to_numpy() for name in X.columns}
-    return None
+        found = [(str(name), np.asarray(column)) for name, column in X.items()]
+    elif hasattr(X, "columns") and hasattr(X, "iloc"):
+        found = [(str(name), X.iloc[:, i].to_numpy()) for i, name in enumerate(X.columns)]
+    else:
+        return None
+    named: dict[str, np.ndarray] = {}
+    for name, column in found:
+        if name in named:
+            raise _native.BadInput(f"X: two columns are called {name!r}")
+        if len(column) != len(found[0][1]):
+            raise _native.BadInput(
+                f"X: column {name!r} has {len(column)} rows, {found[0][0]!r} has {len(found[0][1])}"
+            )
+        named[name] = column
+    return named
+
+
+def _matrix(X: Rows) -> np.ndarray:
+    """An array of rows; sparse ones of SciPy become dense."""
+    found = np.asarray(X.toarray() if hasattr(X, "toarray") else arrays.unmasked(X, "X"))
+    if found.ndim != 2:
+        raise _native.BadInput(
+            f"X: expected rows of features, an array of 2 dimensions, got {found.ndim}"
+        )
+    return found
+
+
+def _numbers(values: np.ndarray, dtype: Any, where: str) -> np.ndarray:
+    if values.dtype.kind in "mM":
+        raise _native.BadInput(f"{where}: dates and times are no numbers: give a column of numbers")
+    try:
+        return np.ascontiguousarray(values, dtype)
+    except (TypeError, ValueError) as e:
+        raise _native.BadInput(f"{where}: {e}") from None
 
 
 def _is_text(column: np.ndarray) -> bool:
@@ -47,7 +77,7 @@ def _inputs(X: Rows) -> list[tuple[str, str, int | None]]:
     """What a model of such rows reads: name, kind and number of columns."""
     columns = _columns(X)
     if columns is None:
-        return [("X", "float", np.asarray(X).shape[1])]
+        return [("X", "float", _matrix(X).shape[1])]
     if not any(map(_is_text, columns.values())):
         return [("X", "float", len(columns))]
     return [(name, "text" if _is_text(c) else "float", 1) for name, c in columns.items()]
@@ -57,8 +87,25 @@ def to_onnx(estimator: Any, example: Rows, *, target_opset: int = 18) -> Any:
     """The ONNX model of a fitted estimator that predicts rows like those of `example`.
 
     An array, and a table without strings, is one input X: f32 [N, F]. A table with strings has an
-    input [N, 1] for each column. Raises NotCovered where a converter is not installed."""
-    library = type(estimator).__module__.split(".")[0]
+    input [N, 1] for each column. Raises NotCovered where a converter is not installed, or has none
+    of the estimator's kind, and what scikit-learn raises for one that is not fitted."""
+    inputs, library = _inputs(example), type(estimator).__module__.split(".")[0]
+    if library not in ("catboost", "lightgbm", "xgboost"):
+        _needs("sklearn.utils.validation", "an estimator").check_is_fitted(estimator)
+    try:
+        return _converted(estimator, library, inputs, target_opset)
+    except _native.Error:
+        raise
+    except Exception as e:  # of a converter, in as many lines as it likes
+        raise _native.NotCovered(
+            f"{type(estimator).__name__}: the converter to ONNX refuses it: {type(e).__name__}: "
+            f"{str(e).strip().splitlines()[0] if str(e).strip() else ''}"
+        ) from e
+
+
+def _converted(
+    estimator: Any, library: str, inputs: list[tuple[str, str, int | None]], target_opset: int
+) -> Any:
     if library == "catboost":
         onnx = _needs("onnx", "a model of CatBoost")
         with tempfile.TemporaryDirectory() as folder:
@@ -69,13 +116,13 @@ def to_onnx(estimator: Any, example: Rows, *, target_opset: int = 18) -> Any:
         tools = _needs("onnxmltools", f"a model of {library}")
         types = _needs("onnxmltools.convert.common.data_types", f"a model of {library}")
         convert = getattr(tools, f"convert_{library}")
-        initial = [("X", types.FloatTensorType([None, _inputs(example)[0][2]]))]
+        initial = [("X", types.FloatTensorType([None, inputs[0][2]]))]
         zipmap = {"zipmap": False} if library == "lightgbm" else {}
         return convert(estimator, initial_types=initial, target_opset=15, **zipmap)
     skl2onnx = _needs("skl2onnx", "an estimator")
     types = _needs("skl2onnx.common.data_types", "an estimator")
     kinds = {"float": types.FloatTensorType, "text": types.StringTensorType}
-    initial = [(name, kinds[kind]([None, width])) for name, kind, width in _inputs(example)]
+    initial = [(name, kinds[kind]([None, width])) for name, kind, width in inputs]
     options = {"zipmap": False} if hasattr(estimator, "predict_proba") else {}
     return skl2onnx.to_onnx(
         estimator,
@@ -89,16 +136,32 @@ class Model:
     """A fitted estimator as a program.
 
     `path`: its ONNX file, which `invar verify --model` and `invar infer --table` take. `program`:
-    what computes it."""
+    what computes it. `columns`: the names of X's columns in their order, where the example had
+    some: tables may have them in another order, and others beside them."""
 
-    def __init__(self, onnx_model: Any, folder: str | os.PathLike[str] | None, **how: Any) -> None:
+    def __init__(
+        self,
+        onnx_model: Any,
+        folder: str | os.PathLike[str] | None,
+        columns: tuple[str, ...] | None = None,
+        **how: Any,
+    ) -> None:
+        self.columns, self._how = columns, how
         self._folder = None if folder else tempfile.TemporaryDirectory(prefix="invar-")
         place = Path(folder or self._folder.name)  # type: ignore[union-attr]
         place.mkdir(parents=True, exist_ok=True)
         self.path = place / "model.onnx"
-        self.path.write_bytes(onnx_model.SerializeToString())
+        content = onnx_model if isinstance(onnx_model, bytes) else onnx_model.SerializeToString()
+        self.path.write_bytes(content)
         self.program = compiler.compile(self.path, **how)
         self._table = _native.string_table(str(self.path))
+
+    def __reduce__(self) -> Any:
+        """What a copy, or another process, gets: the model in a temporary folder of its own."""
+        return _restored, (self.path.read_bytes(), self.columns, self._how)
+
+    def __repr__(self) -> str:
+        return f"invar.sklearn.Model({self.program!r})"
 
     def outputs(self, X: Rows) -> dict[str, np.ndarray]:
         """Every output of the model by name. Strings are arrays of objects."""
@@ -136,9 +199,9 @@ class Model:
             )
         )
 
-    def verify(self, receipt_path: str | os.PathLike[str], X: Rows) -> Any:
-        """Recomputes a receipt for these rows: invar.verify()."""
-        return requests.verify(os.fspath(receipt_path), str(self.path), inputs=self._fed(X)[0])
+    def verify(self, receipt_path: Any, X: Rows) -> Any:
+        """Recomputes a receipt, a path or a dict, for these rows: invar.verify()."""
+        return requests.verify(receipt_path, str(self.path), inputs=self._fed(X)[0])
 
     def _fed(self, X: Rows) -> tuple[dict[str, np.ndarray], list[str]]:
         """The program's inputs, and all strings by number."""
@@ -150,23 +213,35 @@ class Model:
                 raise _native.BadInput(
                     f"X: an array, and the model reads columns: {', '.join(p.name for p in ports)}"
                 )
-            matrix = np.column_stack(list(columns.values())) if columns else np.asarray(X)
-            return {ports[0].name: np.ascontiguousarray(matrix, types[ports[0].dtype])}, strings
+            dtype = types[ports[0].dtype]
+            if columns is None:
+                return {ports[0].name: _numbers(_matrix(X), dtype, "X")}, strings
+            names = self.columns or tuple(columns)
+            stacked = [_numbers(_column(columns, n), dtype, f"X: column {n!r}") for n in names]
+            return {ports[0].name: np.stack(stacked, axis=1)}, strings
         numbers = {s: i for i, s in enumerate(strings)}
         fed = {}
         for port in ports:
-            if port.name not in columns:
-                raise _native.BadInput(f"X: no column {port.name!r}, which the model reads")
-            column = columns[port.name]
+            column = _column(columns, port.name)
             if port.name in of_text:
                 for s in map(str, column):
                     if s not in numbers:
                         numbers[s] = len(strings)
                         strings.append(s)
                 column = np.array([numbers[str(s)] for s in column], np.int64)
-            column = np.ascontiguousarray(column, types[port.dtype])
+            column = _numbers(column, types[port.dtype], f"X: column {port.name!r}")
             fed[port.name] = column.reshape(-1, 1) if len(port.shape) == 2 else column
         return fed, strings
+
+
+def _column(columns: dict[str, np.ndarray], name: str) -> np.ndarray:
+    if name not in columns:
+        raise _native.BadInput(f"X: no column {name!r}, which the model reads")
+    return columns[name]
+
+
+def _restored(content: bytes, columns: tuple[str, ...] | None, how: dict[str, Any]) -> Model:
+    return Model(content, None, columns, **how)
 
 
 def wrap(
@@ -181,7 +256,10 @@ def wrap(
     example: a row or more, as predict() will be given. folder: where model.onnx is written (None: a
     temporary folder). Other arguments are those of invar.compile(): threads, isa, device."""
     model = estimator if hasattr(estimator, "SerializeToString") else to_onnx(estimator, example)
-    return Model(model, folder, **how)
+    names = getattr(estimator, "feature_names_in_", None)  # in the order that it was fitted with
+    if names is None:
+        names = _columns(example)
+    return Model(model, folder, None if names is None else tuple(map(str, names)), **how)
 
 
 def read_table(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
