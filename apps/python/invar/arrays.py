@@ -107,7 +107,26 @@ def handed(x):
 
 def on_host(x, where):
     """As an array that the native module reads in place where it can."""
-    return x.detach().cpu().contiguous() if is_tensor(x) else handed(array(x, where))
+    return strided(x, where).cpu().contiguous() if is_tensor(x) else handed(array(x, where))
+
+
+def strided(x, where):
+    """A tensor of torch whose memory has its elements, without its gradient."""
+    if str(x.layout) != "torch.strided" or x.is_meta or x.is_nested or x.is_quantized:
+        kinds = {"meta": x.is_meta, "quantized": x.is_quantized, "nested": x.is_nested}
+        kind = next(
+            (k for k, is_so in kinds.items() if is_so), str(x.layout).removeprefix("torch.")
+        )
+        raise _native.NotCovered(
+            f"{where}: a {kind} tensor, whose memory does not hold its elements; covered are strided "
+            f"ones"
+        )
+    return x.detach().resolve_neg()  # a view may have its signs in a flag
+
+
+def device_of(name):
+    """A device by its name, or as torch has it."""
+    return str(name) if (found := torch()) is not None and isinstance(name, found.device) else name
 
 
 def gpu_of(x):
@@ -128,7 +147,7 @@ def on_gpu(x, where, number, stream):
             f"{where}: it lies on cuda:{gpu_of(x)}, the program runs on "
             f"{'the host' if number < 0 else f'cuda:{number}'}"
         )
-    return (x.detach().contiguous() if is_tensor(x) else x).__dlpack__(stream=stream)
+    return (strided(x, where).contiguous() if is_tensor(x) else x).__dlpack__(stream=stream)
 
 
 def like(given, wanted):

@@ -2,25 +2,13 @@
 
 import contextlib
 import os
-import shutil
-import sys
-import tempfile
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal
 
-import numpy as np
-
-from invar import _native, arrays
-
-if TYPE_CHECKING:
-    import onnx
-
-Model: TypeAlias = "str | os.PathLike[str] | onnx.ModelProto"
-Named: TypeAlias = Mapping[str, Any]  # arrays of NumPy, tensors of torch, or others with DLPack
-Choices: TypeAlias = str | list[str] | tuple[str, ...]
+from invar import _native, arrays, generation
+from invar.modules.artifacts import Artifacts, Choices, Model, Named
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,127 +19,6 @@ class Tensor:
     name: str
     dtype: str
     shape: tuple[int | str, ...]
-
-
-class Artifacts:
-    """The folder of a compilation: plan, constants, and links to the model's weight files, or
-    copies of them. One that nobody named goes with this object. With `debug`, or INVAR_DEBUG set,
-    it stays, its place is named on standard error, and the text of every stage of the compiler lies
-    in it."""
-
-    hashed: Any  # what compile() has read of the weights; None where a copy serves
-
-    def __init__(self, folder: str | os.PathLike[str] | None = None, debug: bool = False) -> None:
-        self.path = Path(folder or tempfile.mkdtemp(prefix="invar-")).absolute()
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as e:
-            raise _native.BadInput(
-                f"artifacts folder {self.path}: {e.strerror}: choose another"
-            ) from None
-        self.debug = debug or bool(os.environ.get("INVAR_DEBUG"))
-        self.temporary = folder is None and not self.debug
-        if self.debug:
-            print(f"artifacts in {self.path}", file=sys.stderr)
-
-    def __del__(self) -> None:
-        if getattr(self, "temporary", False):
-            shutil.rmtree(self.path, ignore_errors=True)
-
-    def compile(
-        self,
-        model: Model,
-        bind: Named | None,
-        colocate_tensors: bool,
-        choices: Choices = "all",
-        operation_set: str = "reproducible",
-        opt: int | None = None,
-        dims: Mapping[str, int] | None = None,
-        torch_module: str = "",
-        numerics: str = "fp32",
-        call: Named | None = None,
-        call_values: bool = False,
-    ) -> dict[str, Any]:
-        """Compiles a path or a ModelProto; returns the plan's description. torch_module:
-        "reproducible" or "plain" also writes the source of a module of torch, module.py. call,
-        call_values: the inputs for whose shapes, and few integers, alone the plan is."""
-        if isinstance(model, str | os.PathLike):
-            source = Path(model).absolute()
-        elif hasattr(model, "SerializeToString"):
-            source = self.path / "model.onnx"
-            source.write_bytes(model.SerializeToString())
-        else:
-            raise _native.BadInput(
-                f"model: {type(model).__name__} is neither a path nor a ModelProto"
-            )
-        plan = self.path / "plan.invar"
-        bound = [
-            (name, arrays.on_host(value, f"bind['{name}']")) for name, value in (bind or {}).items()
-        ]
-        if not isinstance(operation_set, str):
-            raise _native.BadInput(f"operation_set: {type(operation_set).__name__} is no name")
-        if not isinstance(numerics, str):
-            raise _native.BadInput(f"numerics: {type(numerics).__name__} is no name")
-        if opt is not None and (
-            isinstance(opt, bool) or not isinstance(opt, int) or not 0 <= opt <= _native.most_opt
-        ):
-            raise _native.BadInput(f"opt: {opt!r} is no level: 0 to {_native.most_opt}")
-        hashed = _native.compile(
-            str(source),
-            str(source.parent),
-            str(plan),
-            bound,
-            sizes_of(dims),
-            operation_set=operation_set,
-            numerics=numerics,
-            choices=choices_text(choices),
-            opt=_native.most_opt if opt is None else opt,
-            stages=str(self.path) if self.debug else "",
-            torch_module=torch_module,
-            call=list((call or {}).items()),
-            call_values=call_values,
-        )
-        self.hashed = None if colocate_tensors else hashed  # a copy is another file
-        described = _native.describe(str(plan))
-        for file in set(described["files"]) - {"plan.invar.constants"}:
-            self.place(source.parent / file, self.path / file, colocate_tensors)
-        return described
-
-    @staticmethod
-    def place(source: Path, target: Path, copy: bool) -> None:
-        if target.exists() and target.samefile(source) and not (copy and target.is_symlink()):
-            return
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.unlink(missing_ok=True)
-        if copy:
-            shutil.copyfile(source, target)
-        else:
-            target.symlink_to(source.resolve())
-
-
-def choices_text(choices: Choices) -> str:
-    if not isinstance(choices, str) and not (
-        isinstance(choices, list | tuple) and all(isinstance(name, str) for name in choices)
-    ):
-        raise _native.BadInput(f"choices: {choices!r} is neither a string nor a list of names")
-    return choices if isinstance(choices, str) else ",".join(choices) or "none"
-
-
-def sizes_of(dims: Mapping[str, int] | None) -> list[tuple[str, int]]:
-    if not isinstance(dims, Mapping | None):
-        raise _native.BadInput(f"dims: {type(dims).__name__} is no dictionary of names and sizes")
-    for name, size in (dims or {}).items():
-        if (
-            not isinstance(name, str)
-            or isinstance(size, bool)
-            or not isinstance(size, int | np.integer)
-            or not 0 <= size <= 1 << 31
-        ):
-            raise _native.BadInput(
-                f"dims: {name!r}: {size!r} is no name of a dimension and its size, a whole number "
-                f"from 0 to 2147483648"
-            )
-    return [(name, int(size)) for name, size in (dims or {}).items()]
 
 
 def ports_of(described: dict[str, Any], which: str) -> tuple[Tensor, ...]:
@@ -177,7 +44,7 @@ class Program:
         isa: str,
         threads: int,
     ) -> None:
-        self._artifacts = artifacts
+        self._artifacts, self._made = artifacts, (described, device, isa, threads)
         self._native = _native.Program(
             str(artifacts.path / "plan.invar"),
             str(artifacts.path),
@@ -196,7 +63,7 @@ class Program:
         self.numerics = described["numerics"]
         self.choices = tuple(described["choices"])
 
-    def run(self, *inputs: Any, **named: Any) -> dict[str, Any]:
+    def run(self, /, *inputs: Any, **named: Any) -> dict[str, Any]:
         """Inputs -> outputs by name. Inputs are given in the order of `program.inputs`, by name as
         keywords or in one dict, or the first ones in order and others as keywords. Arrays of NumPy
         give arrays of NumPy, torch tensors give torch tensors: on the program's GPU if one of the
@@ -222,6 +89,11 @@ class Program:
         """The inputs of a call, by name."""
         if len(inputs) == 1 and isinstance(inputs[0], Mapping | None):
             return {**(inputs[0] or {}), **named}
+        if len(inputs) == 2 and isinstance(inputs[1], Mapping) and not hasattr(inputs[0], "shape"):
+            raise _native.BadInput(
+                "run(names, inputs) is onnxruntime's: give the dict alone; the results are a dict of "
+                "all outputs by name"
+            )
         if len(inputs) > len(self.inputs):
             raise _native.BadInput(
                 f"{len(inputs)} inputs; the model takes {len(self.inputs)}: "
@@ -297,11 +169,32 @@ class Program:
         """Memory of weights and activations at the sizes of the last run."""
         return self._native.peak_bytes
 
+    def __deepcopy__(self, memo: Any) -> "Program":
+        return self  # nothing of it changes
+
+    def __reduce__(self) -> Any:
+        """What another process gets: the files of the artifacts, weights included."""
+        described, *how = self._made
+        names = sorted({"plan.invar", *described["files"]})
+        files = {name: (self._artifacts.path / name).read_bytes() for name in names}
+        return restored, (described, files, *how)
+
     def __repr__(self) -> str:
         text = lambda all: ", ".join(
             f"{t.name}: {t.dtype}[{', '.join(map(str, t.shape))}]" for t in all
         )
         return f"invar.Program({text(self.inputs)} -> {text(self.outputs)}; {self.digest[:16]})"
+
+
+def restored(described: dict[str, Any], files: dict[str, bytes], *how: Any) -> Program:
+    """A program of a pickle."""
+    artifacts = Artifacts()
+    for name, content in files.items():
+        path = artifacts.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    artifacts.hashed = None
+    return Program(artifacts, described, *how)
 
 
 MOST_PROGRAMS = 8  # of one model in memory: those of the last calls' sizes
@@ -329,6 +222,9 @@ class ProgramOfCalls(Program):
             raise _native.BadInput(f"{name}: no call yet, and each one's sizes have a plan")
         return getattr(last, name)
 
+    def __reduce__(self) -> Any:
+        raise TypeError("a program of dims='call' cannot be pickled: compile it in each process")
+
     @property
     def plan(self) -> str:
         return self.__getattr__("plan")
@@ -349,7 +245,7 @@ class ProgramOfCalls(Program):
     def peak_bytes(self) -> int:
         return self.__getattr__("peak_bytes")
 
-    def run(self, *inputs: Any, **named: Any) -> dict[str, Any]:
+    def run(self, /, *inputs: Any, **named: Any) -> dict[str, Any]:
         """As Program.run. Raises NotCovered, too, for sizes of which there is no plan."""
         given = self._given(inputs, named)
         key = key_of_call(given)
@@ -400,7 +296,8 @@ def compile(
 ) -> Program:
     """Compiles an ONNX model for the native runtime.
 
-    model: path of a .onnx file, or an onnx.ModelProto. bind: inputs whose values decide shapes
+    model: path of a .onnx file, its bytes, an onnx.ModelProto, or what torch.onnx.export() returns
+    with dynamo=True. bind: inputs whose values decide shapes
     (axes, sizes), by name, known from now on. dims: sizes of dimensions, {"NAME": N}, for which
     alone the program is: NAME as the model says it, or "INPUT.AXIS" where it has no name. "call":
     where no plan serves all sizes, each call's sizes get a plan when it comes. opt: 0 to
@@ -419,6 +316,11 @@ def compile(
 
     Raises NotCovered with all nodes that have no reproducible kernel, and BadInput for a model that
     is not what it should be."""
+    device, isa = (
+        generation.text_of("device", arrays.device_of(device)),
+        generation.text_of("isa", isa),
+    )
+    threads = generation.whole("threads", threads, 0, 1024)
     artifacts = Artifacts(artifacts_dir)
     for_calls, fixed = dims == "call", None if dims == "call" else dims
 

@@ -61,6 +61,16 @@ def text_of(name, value):
     return value
 
 
+def prompt_of(value):
+    """A prompt; several have an answer each."""
+    if isinstance(value, list | tuple):
+        raise _native.BadInput(
+            "prompt: a list: give one str at a time; an invar.InferenceSession keeps the model loaded "
+            "between them"
+        )
+    return text_of("prompt", value)
+
+
 def path_of(name, value):
     """A path as text; None: none."""
     if value is None:
@@ -146,7 +156,7 @@ CONVERSIONS = {
     "path": path_of,
     "name": name_or_default,
     "text": text_of,
-    "device": names_of,
+    "device": lambda name, value: names_of(name, arrays.device_of(value)),
     "hosts": lambda name, value: (
         names_of(name, value) if isinstance(value, list | tuple) else name_or_default(name, value)
     ),
@@ -197,8 +207,8 @@ class Generation:
     use raises it again."""
 
     def __init__(self, native: Any) -> None:
-        self._native, self._error, self._ended, self._lock = native, None, False, threading.Lock()
-        self._receipt = None
+        self._native, self._error, self._lock = native, None, threading.Lock()
+        self._ended, self._receipt = isinstance(native, Answered), None
 
     def __iter__(self) -> "Generation":
         return self
@@ -263,6 +273,30 @@ class Generation:
     @property
     def finish_reason(self) -> str:
         return self.receipt["output"]["finish_reason"]
+
+    def __repr__(self) -> str:
+        if not self._ended:
+            return "<invar.Generation: not at its end; .text computes the rest>"
+        return f"<invar.Generation: {self.text!r}, {len(self.tokens)} tokens, {self.finish_reason}>"
+
+    def __reduce__(self) -> Any:
+        """As another process gets it: the whole answer, at its end."""
+        answer = self._answer()
+        return Generation, (
+            Answered(**{name: getattr(answer, name) for name in Answered.__slots__}),
+        )
+
+
+@dataclass(slots=True)
+class Answered:
+    """What a Generation at its end knows, away from the engine that computed it."""
+
+    text: str
+    tokens: list[int]
+    logprobs: list[dict[str, Any]]
+    segments: list[dict[str, Any]]
+    next_audio_start: int
+    receipt: str
 
 
 def chat_of(messages, tools, enable_thinking):
@@ -331,7 +365,9 @@ def answer_to(
     """invar.generate() (requests.py)."""
     if sum(x is not None for x in (prompt, messages, audio)) != 1:
         raise _native.BadInput("no prompt: give prompt=, messages= or audio=, one of them")
-    if audio is None and (audio_start != 0 or timestamps or language is not None or task is not None):
+    if audio is None and (
+        audio_start != 0 or timestamps or language is not None or task is not None
+    ):
         raise _native.BadInput(
             "audio_start, language, task and timestamps are for audio=: leave them out"
         )
@@ -358,7 +394,7 @@ def answer_to(
         if isinstance(model, KeptModel)
         else _native.Engine(where, execution, jobs.start(given, worker_model)),
         sampling,
-        "" if prompt is None else text_of("prompt", prompt),
+        "" if prompt is None else prompt_of(prompt),
         chat=chat,
         audio=path_of("audio", audio),
         audio_start=whole("audio_start", audio_start, 0, 2**62),
@@ -453,6 +489,8 @@ def claim(receipt):
             return json.dumps(receipt, ensure_ascii=False, allow_nan=False), "receipt"
         except (TypeError, ValueError) as e:
             raise _native.BadInput(f"receipt: a dict that is no JSON: {e}") from None
+    if isinstance(receipt, str) and receipt.lstrip().startswith("{"):
+        return receipt, "receipt"
     if receipt is None:
         raise _native.BadInput("no receipt: give a path, a dict or a Generation")
     return None, path_of("receipt", receipt)
@@ -462,8 +500,8 @@ def validate(receipt: Receipts, *, require_key: Paths | None = None) -> Any:
     """Checks a receipt's structure, hashes and signatures and computes nothing, as `invar
     validate`. Returns a Verdict; raises BadInput where there is no receipt at all.
 
-    receipt      a path, a dict, or a Generation; a list of those, or the path of a batch: then it
-                 returns a list of Verdicts, and one that is refused is among them
+    receipt      a path, a dict or its JSON, or a Generation; a list of those, or the path of a
+                 batch: then it returns a list of Verdicts, and one that is refused is among them
     require_key  a public key that must have signed, or several, all of which must: the path of a
                  .pub file, or 64 hexadecimal digits"""
     return judged(_native.validate, receipt, require_key)

@@ -33,6 +33,11 @@ class InferenceSession:
     may share a session, which computes one answer at a time."""
 
     def __init__(self, model: str | os.PathLike[str], **defaults: Any) -> None:
+        if os.path.splitext(str(model))[1] == ".onnx":
+            raise _native.BadInput(
+                f"model {model}: a session answers prompts with a checkpoint; invar.compile() runs an "
+                f"ONNX model"
+            )
         self.model, self.defaults = model, self._checked(defaults)
         self._kept, self._lock = None if model is None else KeptModel(model), threading.Lock()
 
@@ -80,6 +85,13 @@ class InferenceSession:
                     self._kept.unload()
                 raise
         return answer
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy, or what another process gets, loads the model at its own first call."""
+        return {"model": self.model, "defaults": self.defaults}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["model"], **state["defaults"])  # type: ignore[misc]
 
     def __repr__(self) -> str:
         return f"invar.InferenceSession({str(self.model)!r})"

@@ -19,7 +19,7 @@ class Torch:
 
     @staticmethod
     def of(x, where):
-        return x.detach().contiguous()
+        return x.detach().resolve_neg().contiguous()
 
     @staticmethod
     def type_of(x):

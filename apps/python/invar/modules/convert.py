@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from invar import _native
-from invar.compiler import Artifacts, Choices, Model
+from invar.modules.artifacts import Artifacts, Choices, Model
 from invar.modules.loading import build
 
 if TYPE_CHECKING:
