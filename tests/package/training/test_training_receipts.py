@@ -18,6 +18,7 @@ sys.path[:0] = [str(BUILD / "python"), str(Path(__file__).parent)]
 import invar  # noqa: E402
 import tiny_training  # noqa: E402
 import torch  # noqa: E402
+from invar import nn, ops, optim  # noqa: E402
 from invar import training as t  # noqa: E402
 from invar.training.__main__ import main  # noqa: E402
 from invar.training.receipt import chained, header_hash  # noqa: E402
@@ -107,6 +108,37 @@ def test_a_wrong_step_is_found(tmp_path):
     assert t.verify(alone, tiny_training.training, "10:12").step == 7
     assert t.verify(alone, tiny_training.training, "3:7").holds
     assert t.first_difference(alone, recorded(None)) == 7
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_what_is_torchs_in_a_step_is_invars(exact):
+    """The loss, the optimiser and, without exact gradients, the model."""
+
+    def steps(space, functions, optimisers):
+        of = nn if exact else space
+        torch.manual_seed(0)
+        model = of.Sequential(of.Linear(60, 64), of.GELU(), of.Linear(64, 30))
+        x, y = torch.randn(32, 60), torch.arange(32) % 30
+        loss = lambda m, x, y: functions.cross_entropy(m(x), y, reduction="none")
+        optimizer = optimisers.AdamW(model.parameters(), lr=0.01)
+        made = t.Trainer(model, optimizer, lambda step: (x, y), loss, exact=exact)
+        return [made.step(i).loss for i in range(6)], t.state_digest(model)
+
+    torchs = steps(torch.nn, torch.nn.functional, torch.optim)
+    assert torchs == steps(nn, ops, optim)
+    assert not invar.reproducible.is_active()
+
+
+def test_a_step_without_a_reproducible_kernel_is_refused():
+    model = nn.Linear(4, 4)
+    loss = lambda m, x: torch.lgamma(m(x)).sum(-1)
+    sgd, x = optim.SGD(model.parameters(), lr=0.1), torch.ones(2, 4)
+    with pytest.raises(invar.NotCovered, match=r"torch\.lgamma"):
+        t.Trainer(model, sgd, lambda step: (x,), loss).step(0)
+    with pytest.raises(invar.BadInput, match="step 0: the batch is one tensor"):
+        t.Trainer(model, sgd, lambda step: x, loss).step(0)
+    with pytest.raises(TypeError, match="not int"):
+        t.Receipt.read(5)
 
 
 def test_bisection_among_a_thousand_steps(tmp_path):

@@ -28,6 +28,7 @@ def printable(text):
 
 def read_text(path):
     """The text of a file, which is never waited for: a pipe or a device is refused."""
+    path = os.fspath(path)  # no number of an open file
     try:
         with open(path, "rb", opener=lambda p, flags: os.open(p, flags | os.O_NONBLOCK)) as file:
             regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)

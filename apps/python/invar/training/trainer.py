@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from invar import _native, primitives
+from invar.reproducibility import reproducible
 from invar.training.digest import Digest
 from invar.training.exact import ExactGradients
 from invar.training.parallel import joined, share
@@ -31,11 +32,14 @@ def step_seed(seed: int, index: int) -> int:
 class Trainer:
     """A model, an optimiser and data: all that decides the bits of a training.
 
-    model       a torch.nn.Module whose forward pass is of invar.ops or invar.nn
-    optimizer   of invar.optim, of the model's parameters
+    model       a torch.nn.Module
+    optimizer   of invar.optim or torch.optim, of the model's parameters
     batches     step -> the tensors of its batch, a tuple; axis 0 of each is that of units
     loss        loss(model, *tensors) -> f32 [units]: the loss of each unit
     schedule    step -> {"lr": number, ...} for all parameter groups, or None: as they are
+
+    Forward and backward passes and the optimiser run under invar.reproducible(): what is torch's in
+    them is Invar's, or is refused. batches and schedule run as they are.
 
     micro_batch, the number of units that are computed at once (None: all), and the workers of a
     torch.distributed group reach no bit. seed: of random numbers that torch's generator draws in
@@ -78,12 +82,18 @@ class Trainer:
 
     def step(self, index: int) -> Facts:
         """Computes step `index` (from 0) and returns its Facts."""
-        batch = tuple(self.batches(index))
+        batch = self.batches(index)
+        if isinstance(batch, torch.Tensor):
+            raise _native.BadInput(
+                f"step {index}: the batch is one tensor, expected a tuple of them"
+            )
+        batch = tuple(batch)
         units = self._units(index, batch)
         settings = self._settings(index)
         seed = step_seed(self.seed, index)
-        loss = (self._exact if self.exact else self._ordinary)(batch, units, seed)
-        self.optimizer.step()
+        with reproducible():
+            loss = (self._exact if self.exact else self._ordinary)(batch, units, seed)
+            self.optimizer.step()
         if self.exact is None:
             self.optimizer.zero_grad(set_to_none=True)
         named = {str(i): tensor for i, tensor in enumerate(batch)}
