@@ -115,6 +115,20 @@ def array_of(item):
     return onnx.numpy_helper.to_array(item) if isinstance(item, TensorProto) else np.asarray(item)
 
 
+def elements_of(ports, items):
+    """Names and arrays: a list of tensors is an output for each (onnx.26)."""
+    names, arrays = [], []
+    for port, item in zip(ports, items):
+        if isinstance(item, onnx.SequenceProto):
+            item = onnx.numpy_helper.to_list(item)
+        if isinstance(item, list):
+            names += [f"{port.name}.{i}" for i in range(len(item))]
+            arrays += map(array_of, item)
+        else:
+            names.append(port.name), arrays.append(array_of(item))
+    return names, arrays
+
+
 def numbered(strings, given, graph):
     """Strings as a program has them (onnx.53): `given` has all inputs."""
     known = {s.decode() for n in graph.node for a in n.attribute for s in a.strings}
@@ -240,8 +254,8 @@ def judge(case, folder):
     )
     if changed:
         return "wrong", changed
-    found = [np.load(folder / f"{port.name}.npy") for port in case.model.graph.output]
-    wanted = [array_of(item) for item in wanted]
+    names, wanted = elements_of(case.model.graph.output, wanted)
+    found = [np.load(folder / f"{name}.npy") for name in names]
     # NumPy has no bfloat16 of its own: files hold it as pairs of bytes.
     found = [f.view(w.dtype) if f.dtype.kind == "V" else f for f, w in zip(found, wanted)]
     try:

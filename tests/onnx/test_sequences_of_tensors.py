@@ -1,6 +1,9 @@
 """Lists of tensors that a graph makes and takes apart again (spec/onnx.md onnx.26)."""
 
+import json
+
 import numpy as np
+import pytest
 from conftest import invar, refused
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
@@ -305,9 +308,10 @@ def test_what_is_not_known(tmp_path):
             node("ConcatFromSequence", ["s"], ["a"], axis=0),
         ],
         outputs,
+        inputs=[("x", ("n", "d"))],
         check=refused,
         code=3,
-        names=["SplitToSequence"],
+        names=["SplitToSequence", "follows neither from the file nor from bound inputs"],
     )
     # Lists of lists of lists: what they would make is bounded.
     nodes, last = [made], "s"
@@ -339,3 +343,62 @@ def test_a_part_that_is_not_there(tmp_path):
         code=2,
         names=["Gather", "index 6 is outside a dimension of 4"],
     )
+
+
+def test_an_output_for_each_element(tmp_path):
+    """As the converters of multi-output classifiers end their graphs."""
+    nodes = [
+        node("Relu", ["x"], ["r"]),
+        node("SequenceConstruct", ["r", "y"], ["s"]),
+        node("SequenceInsert", ["s", "x"], ["all"]),
+        node("Neg", ["y"], ["n"]),
+    ]
+    tensors = [value(n, F32, (3, 4)) for n in ("x", "y")]
+    outputs = [helper.make_tensor_sequence_value_info("all", F32, None), value("n", F32, None)]
+    receipt = gives_elements(tmp_path, nodes, tensors, outputs)
+    names = [t["name"] for t in json.loads(receipt.read_text())["output"]["tensors"]]
+    assert names == ["all.0", "all.1", "all.2", "n"]
+
+
+def gives_elements(folder, nodes, inputs, outputs, weights=()):
+    """The outputs of the model, each element of a list as one; the receipt verifies."""
+    graph = helper.make_graph(nodes, "g", inputs, outputs, weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    (folder / "m.onnx").write_bytes(model.SerializeToString())
+    given = {
+        v.name: np.arange(-6 + i, 6 + i, dtype=np.float32).reshape(3, 4)
+        for i, v in enumerate(inputs)
+    }
+    args = []
+    for name, array in given.items():
+        np.save(folder / f"{name}.npy", array)
+        args += ["--input", f"{name}={folder / name}.npy"]
+    out, receipt = folder / "out", folder / "r.json"
+    invar("infer", folder / "m.onnx", *args, "--tensors-output", out, "--receipt-path", receipt)
+    invar("verify", receipt, "--model", folder / "m.onnx", *args)
+    wanted = {}
+    for v, result in zip(outputs, ReferenceEvaluator(model).run(None, given)):
+        if isinstance(result, list):
+            wanted |= {f"{v.name}.{i}": element for i, element in enumerate(result)}
+        else:
+            wanted[v.name] = result
+    assert {p.stem for p in out.iterdir()} == set(wanted)
+    for name, want in wanted.items():
+        found = np.load(out / f"{name}.npy")
+        assert found.shape == want.shape and found.tobytes() == want.tobytes(), name
+    return receipt
+
+
+@pytest.mark.parametrize("rows", [3, "n"])
+@pytest.mark.parametrize("keepdims, split", [(1, "n2"), (1, ""), (0, "")])
+def test_parts_of_an_input(tmp_path, rows, keepdims, split):
+    """Their number follows from the file, or from the call."""
+    cut = node("SplitToSequence", ["x", split] if split else ["x"], ["s"], keepdims=keepdims)
+    nodes = [cut, node("SequenceLength", ["s"], ["n"]), node("SequenceAt", ["s", "n-2"], ["a"])]
+    outputs = [
+        helper.make_tensor_sequence_value_info("s", F32, None),
+        value("n", I64, None),
+        value("a", F32, None),
+    ]
+    weights = [numpy_helper.from_array(NUMBERS[n], n) for n in ("n2", "n-2")]
+    gives_elements(tmp_path, nodes, [value("x", F32, (rows, 4))], outputs, weights)

@@ -20,7 +20,14 @@ using Names = std::vector<std::string>;
 
 class SequenceEliminator {
  public:
-  explicit SequenceEliminator(Graph& graph) : graph_(&graph) { collect_names(graph); }
+  explicit SequenceEliminator(Graph& graph) : graph_(&graph) {
+    collect_names(graph);
+    for (const ValueInfo& v : graph.inputs) {
+      if (!v.has_shape) continue;
+      std::vector<int64_t>& dims = dims_[v.name];
+      for (const Dimension& d : v.shape) dims.push_back(d.value);
+    }
+  }
   // Rewrites a graph. Afterwards forgets the values that it defines, since sibling graphs may reuse
   // their names.
   void run(Graph& graph) {
@@ -29,6 +36,7 @@ class SequenceEliminator {
     for (const TensorRef& t : graph.initializers) define_constant(t.name, t);
     std::vector<Node> nodes = std::exchange(graph.nodes, {});
     for (Node& node : nodes) add(std::move(node));
+    if (parent == &graph) give_elements();
     for (; defined_.size() > known; defined_.pop_back())
       sequences_.erase(defined_.back()), splits_.erase(defined_.back()), constants_.erase(defined_.back()),
           scalars_.erase(defined_.back());
@@ -50,6 +58,8 @@ class SequenceEliminator {
   bool eliminate(const Node&);
   bool eliminate_split_at(const Node&, const EvenSplit&);
   void define_split(const Node&);
+  void define_parts(const Node&, const EvenSplit&);
+  void give_elements();
   bool eliminate_concat(const Node&, const Names&);
   void expand_map(const Node&);
   bool unroll_loop(const Node&);
@@ -88,6 +98,7 @@ class SequenceEliminator {
   std::map<std::string, EvenSplit> splits_;
   std::map<std::string, std::vector<int64_t>> constants_;  // integers and bools of rank 0 or 1
   std::set<std::string> scalars_;                          // constants of rank 0
+  std::map<std::string, std::vector<int64_t>> dims_;       // of the model's inputs; -1: open
   std::set<std::string> used_names_;
   Names defined_;  // keys of these maps in the order of definition
   size_t num_elements_ = 0, num_nodes_ = 0, num_bytes_ = 0, next_suffix_ = 0;
@@ -185,13 +196,14 @@ bool SequenceEliminator::eliminate(const Node& node) {
     Names shorter = *from;
     shorter.erase(shorter.begin() + static_cast<ptrdiff_t>(*at));
     define_sequence(out, std::move(shorter));
+  } else if (op == "SequenceAt" && node.inputs.size() == 2 && splits_.contains(node.inputs[0]) &&
+             eliminate_split_at(node, splits_.at(node.inputs[0]))) {
+    return true;
   } else if (op == "SequenceAt" && from && node.inputs.size() == 2) {
     const std::optional<size_t> at = position(1, from->size(), 0);
     if (!at || *at >= from->size()) return false;
     insert_node(node, "Identity", 1, {(*from)[*at]}, {out});
     return true;
-  } else if (op == "SequenceAt" && node.inputs.size() == 2 && splits_.contains(node.inputs[0])) {
-    return eliminate_split_at(node, splits_.at(node.inputs[0]));
   } else if (op == "SequenceLength" && from) {
     insert_node(node, "Constant", 13, {}, {out}).attributes["value_int"] = static_cast<int64_t>(from->size());
     return true;
@@ -205,6 +217,28 @@ bool SequenceEliminator::eliminate(const Node& node) {
     define_split(node);
   }
   return false;
+}
+
+// Each output that is a list becomes an output for each of its elements: NAME.0, NAME.1, ...
+void SequenceEliminator::give_elements() {
+  std::vector<ValueInfo> outputs;
+  for (ValueInfo& v : graph_->outputs) {
+    const auto list = sequences_.find(v.name);
+    Names names;
+    for (size_t i = 0; list != sequences_.end() && i < list->second.size(); ++i)
+      names.push_back(v.name + "." + std::to_string(i));
+    const auto is_used = [&](const std::string& name) { return used_names_.contains(name); };
+    if (names.empty() || std::ranges::any_of(names, is_used) || !charge_elements(names.size())) {
+      outputs.push_back(std::move(v));
+      continue;
+    }
+    for (size_t i = 0; i < names.size(); ++i) {
+      insert_node({}, "Identity", 1, {list->second[i]}, {names[i]});
+      outputs.push_back({names[i], 0, false, {}});
+    }
+    used_names_.insert(names.begin(), names.end());
+  }
+  graph_->outputs = std::move(outputs);
 }
 
 void SequenceEliminator::define_split(const Node& node) {
@@ -224,7 +258,33 @@ void SequenceEliminator::define_split(const Node& node) {
   }
   EvenSplit split{node.inputs[0], axis, absent ? 1 : *scalar(node.inputs[1]),
                   !absent || attribute(node, "keepdims", 1) != 0};
-  if (split.size > 0) splits_[out] = split, defined_.push_back(out);
+  if (split.size <= 0) return;
+  splits_[out] = split, defined_.push_back(out);
+  define_parts(node, split);
+}
+
+// Where the file says the dimension, the number of parts follows.
+void SequenceEliminator::define_parts(const Node& node, const EvenSplit& split) {
+  const auto at = dims_.find(split.tensor);
+  if (at == dims_.end()) return;
+  const auto rank = static_cast<int64_t>(at->second.size());
+  const int64_t axis = split.axis < 0 ? split.axis + rank : split.axis, size = split.size;
+  if (axis < 0 || axis >= rank) return;
+  const int64_t length = at->second[static_cast<size_t>(axis)];
+  if (length < 1 || length > static_cast<int64_t>(kMaxElements)) return;
+  std::vector<int64_t> sizes(static_cast<size_t>((length + size - 1) / size), size);
+  sizes.back() = length - static_cast<int64_t>(sizes.size() - 1) * size;
+  if (!charge_elements(2 * sizes.size())) return;
+  Names parts, elements;
+  for (size_t i = 0; i < sizes.size(); ++i) parts.push_back(unique_name(node.outputs[0]));
+  Node& made = insert_node(node, "Split", 2, {node.inputs[0]}, parts);
+  made.attributes["axis"] = axis, made.attributes["split"] = sizes;
+  for (const std::string& part : parts) {
+    elements.push_back(split.keeps_axis ? part : unique_name(node.outputs[0]));
+    if (!split.keeps_axis)
+      insert_node(node, "Squeeze", 11, {part}, {elements.back()}).attributes["axes"] = std::vector{axis};
+  }
+  define_sequence(node.outputs[0], std::move(elements));
 }
 
 bool SequenceEliminator::eliminate_split_at(const Node& node, const EvenSplit& split) {
@@ -392,7 +452,7 @@ void SequenceEliminator::expand_map(const Node& node) {
     return;
   for (size_t i = 1; i < node.inputs.size(); ++i)
     if (const Names* more = sequence_operand(node, i);
-        splits_.contains(node.inputs[i]) || (more && more->size() != first->size()))
+        more ? more->size() != first->size() : splits_.contains(node.inputs[i]))
       return;
   const size_t steps = first->size();
   if (!charge_bytes(steps, bytes_of(body))) return;

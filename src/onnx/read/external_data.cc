@@ -28,9 +28,12 @@ Result<uint64_t> ExternalFiles::size_of_file(const std::string& location, const 
   }
   const fs::path path = fs::path(folder_) / relative;
   const fs::file_status status = fs::status(path, error);
-  if (status.type() == fs::file_type::not_found)
-    return bad_input(where + ": external file " + quote(location) + " is missing beside the model" +
-                     (fs::is_symlink(fs::symlink_status(path, error)) ? " (its link leads nowhere)" : ""));
+  if (status.type() == fs::file_type::not_found) {
+    if (missing_.empty()) first_missing_ = where;
+    missing_.push_back(quote(location) +
+                       (fs::is_symlink(fs::symlink_status(path, error)) ? " (its link leads nowhere)" : ""));
+    return sizes_[location] = UINT64_MAX;
+  }
   if (!fs::is_regular_file(status))
     return bad_input(where + ": external file " + quote(location) + " is not a regular file");
   if (weights::is_index(location)) {
@@ -55,6 +58,15 @@ Status ExternalFiles::check(TensorRef& tensor, const std::string& where) {
                      std::to_string(tensor.offset + tensor.length) + " of " + quote(tensor.file) +
                      ", which has only " + std::to_string(size));
   return {};
+}
+
+Status ExternalFiles::all_found() const {
+  if (missing_.empty()) return {};
+  if (missing_.size() == 1)
+    return bad_input(first_missing_ + ": external file " + missing_[0] + " is missing beside the model");
+  std::string all;
+  for (const std::string& one : missing_) all += (all.empty() ? "" : ", ") + one;
+  return bad_input(first_missing_ + ": external files are missing beside the model: " + all);
 }
 
 }  // namespace invar::onnx

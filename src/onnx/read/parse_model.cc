@@ -57,11 +57,15 @@ Result<ValueInfo> GraphReader::read_value(const ::onnx::ValueInfoProto& proto, c
   if (!proto.type().has_tensor_type()) {
     // Nested graphs may omit types. The node that defines a value that is no tensor is refused
     // later.
-    const auto& type = proto.type();
-    // What ZipMap makes, which is columns here.
-    const bool maps = type.has_sequence_type() && type.sequence_type().elem_type().has_map_type();
-    if (depth_ || (maps && std::string_view(role) == kGraphOutput)) return v;
-    return not_covered(where + " is not a tensor, which is not covered");
+    // What ZipMap makes is columns here, and a list of tensors an output for each.
+    const bool list = proto.type().has_sequence_type() && std::string_view(role) == kGraphOutput;
+    if (depth_ || list) return v;
+    const auto kind = proto.type().value_case();
+    return not_covered(
+        where + " is not a tensor" +
+        (kind == ::onnx::TypeProto::kSequenceType ? " but a list, which is not covered: give each as an input"
+         : kind == ::onnx::TypeProto::kOptionalType ? " but an optional, which is not covered: give a tensor"
+                                                    : ", which is not covered"));
   }
   const auto& tensor = proto.type().tensor_type();
   v.data_type = tensor.elem_type(), v.has_shape = tensor.has_shape();
@@ -137,6 +141,7 @@ Result<Graph> GraphReader::read(const ::onnx::ModelProto& model) {
       return bad_input(path_ + ": metadata " + quote(p.key()) + " is given twice");
   const Opsets opsets = graph.opsets;
   INVAR_CHECK_OK(read_graph(model.graph(), CallFrame{&opsets}, graph));
+  INVAR_CHECK_OK(external_.all_found());
   INVAR_CHECK_OK(check_and_sort(graph, path_));
   return graph;
 }
@@ -146,6 +151,9 @@ Result<::onnx::ModelProto> parse_model(const std::string& path) {
   if (file.bytes().size() > INT_MAX)
     return bad_input(path +
                      ": larger than the 2 GiB that an ONNX file may have; keep weights as external data");
+  if (file.bytes().empty()) return bad_input(path + ": an empty file, no ONNX model");
+  if (file.text().starts_with("version https://git-lfs.github.com/spec/"))
+    return bad_input(path + ": a pointer of git LFS, not the model: run `git lfs pull` in its folder");
   const std::string name = std::filesystem::path(path).filename().string();
   std::optional<std::string> rewritten;
   if (is_plain(name)) rewritten = externalize_raw_data(file.text(), name);

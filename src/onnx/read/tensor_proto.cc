@@ -138,6 +138,7 @@ Result<TensorRef> dense_from_proto(const ::onnx::SparseTensorProto& proto, const
   const size_t size = static_cast<size_t>(*bits) / 8;
   std::string all(*bytes, '\0');
   for (int64_t i = 0, before = -1; i < count; ++i) {
+    std::string given;
     int64_t at = 0;
     bool inside = true;
     for (int64_t axis = 0; axis < (linear ? 1 : rank); ++axis) {
@@ -146,12 +147,14 @@ Result<TensorRef> dense_from_proto(const ::onnx::SparseTensorProto& proto, const
       copy_little_endian(&index, indices.inline_data.data() + element * sizeof index, sizeof index,
                          sizeof index);
       const int64_t extent = linear ? static_cast<int64_t>(*bytes / size) : shape[static_cast<size_t>(axis)];
+      given += (given.empty() ? "" : ", ") + std::to_string(index);
       inside = inside && index >= 0 && index < extent;
       at = inside ? at * extent + index : 0;
     }
     if (!inside || at <= before)
-      return bad_input(where + ": index " + std::to_string(i) +
-                       " is outside of its shape or does not ascend");
+      return bad_input(where + ": index " + std::to_string(i) + ", " + given +
+                       (inside ? ", does not ascend: it lies at or before the index in front of it"
+                               : ", is outside of its shape " + shape_text(shape)));
     before = at;
     std::copy_n(dense.inline_data.data() + static_cast<size_t>(i) * size, size,
                 all.data() + static_cast<size_t>(at) * size);
