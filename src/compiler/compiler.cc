@@ -54,11 +54,11 @@ Error combined_error(const std::string& graph, const std::vector<RefusedNodes>& 
 class Compiler {
  public:
   Compiler(const onnx::Graph& graph, const Options& options, const DimConstraints& constraints,
-           bool learn_constraints = true)
+           DifferingRanks differing_ranks, bool learn_constraints = true)
       : context_(MLIRContext::Threading::DISABLED),
         name_(graph.name.empty() ? "model" : graph.name),
         options_(options),
-        report_{{}, constraints, learn_constraints} {
+        report_{{}, constraints, learn_constraints, differing_ranks} {
     weights_.folder = options.folder;
     weights_.constants_file = options.constants_file;
     weights_.threads = options.threads, weights_.hashed = options.hashed;
@@ -74,6 +74,7 @@ class Compiler {
   Status run(const std::string& until = "plan");
   ModuleOp module() { return *module_; }
   const DimConstraints& constraints() const { return report_.constraints; }
+  bool ranks_differ() const { return report_.ranks_differ; }
   std::string& constants() { return weights_.constants; }
   // Code failed: a file whose bytes were computed with, and then hashed, may be another meanwhile.
   Status weights_unchanged() const {
@@ -96,8 +97,8 @@ class Compiler {
     const char* name;
     int level;  // the lowest optimization level that runs the pass
     std::unique_ptr<Pass> (*pass)(Compiler&);
-    const char* completes = "";       // the dialect that is complete after the pass
-    bool Options::*wanted = nullptr;  // runs where this option asks for it, and has no number
+    const char* completes = "";        // the dialect that is complete after the pass
+    bool Options::* wanted = nullptr;  // runs where this option asks for it, and has no number
   };
   static llvm::ArrayRef<Stage> stages() {
     static const Stage all[] = {
@@ -220,16 +221,31 @@ constexpr char kNoProgram[] =
 // until no constraint is new (onnx.25). If the constrained program is wrong, the error is that of
 // the unconstrained one.
 Result<std::unique_ptr<Compiler>> run_compiler(const onnx::Graph& graph, const Options& options,
-                                               const std::string& until) {
+                                               const std::string& until, DifferingRanks ranks,
+                                               bool& ranks_differ) {
   for (DimConstraints constraints;;) {
-    auto compiler = std::make_unique<Compiler>(graph, options, constraints);
+    auto compiler = std::make_unique<Compiler>(graph, options, constraints, ranks);
     const Status done = compiler->run(until);
+    ranks_differ |= compiler->ranks_differ();
     if (done) return compiler;
     const bool learned = compiler->constraints().size() > constraints.size();
     if (!learned && (constraints.empty() || done.error().code == Code::not_covered)) return done.error();
-    if (!learned) return Compiler(graph, options, {}, /*learn_constraints=*/false).run(until).error();
+    if (!learned) return Compiler(graph, options, {}, ranks, /*learn_constraints=*/false).run(until).error();
     constraints = compiler->constraints();
   }
+}
+
+// The same. Of an `If` whose branches give results of different ranks that one is taken with which
+// alone the rest compiles.
+Result<std::unique_ptr<Compiler>> run_compiler(const onnx::Graph& graph, const Options& options,
+                                               const std::string& until) {
+  bool ranks_differ = false;
+  auto refused = run_compiler(graph, options, until, DifferingRanks::refused, ranks_differ);
+  if (refused || !ranks_differ) return refused;
+  auto with_else = run_compiler(graph, options, until, DifferingRanks::take_else, ranks_differ);
+  auto with_then = run_compiler(graph, options, until, DifferingRanks::take_then, ranks_differ);
+  if (bool(with_else) == bool(with_then)) return refused;
+  return with_else ? std::move(with_else) : std::move(with_then);
 }
 
 }  // namespace

@@ -190,7 +190,8 @@ TEST_F(Compile, RefusesWithTheWholeList) {
   EXPECT_EQ(printable(e),
             "test: 3 nodes are outside the guarantee:\n"
             "  Bernoulli (domain ai.onnx opset 23, node \"a\" and 1 more): no reproducible kernel\n"
-            "  Erf (domain com.example opset 1, node \"c\"): no reproducible kernel");
+            "  Erf (domain com.example opset 1, node \"c\"): no reproducible kernel: export the model "
+            "with operators of ONNX, or with this one as a function in the file");
 }
 
 TEST_F(Compile, NamesCannotForgeLines) {

@@ -84,10 +84,31 @@ def test_branches_that_differ(tmp_path):
         "compile",
         path,
         code=3,
-        names=["If", "tensor<3xf32>", "tensor<1x3xf32>", "--bind c=FILE.npy"],
+        names=["If", "f32 [3]", "f32 [1, 3]", "--bind c=FILE.npy"],
     )
     np.save(tmp_path / "c.npy", np.array(False))
     invar("compile", path, "--bind", f"c={tmp_path / 'c.npy'}")
+
+
+@pytest.mark.parametrize("good", ["then_branch", "else_branch"])
+def test_branches_of_which_one_alone_compiles(tmp_path, good):
+    """skl2onnx writes KNNImputer so: with the other branch the product does not fit."""
+    other = {"then_branch": "else_branch", "else_branch": "then_branch"}[good]
+    reshape = helper.make_node("Flatten", ["x"], ["t"], axis=0)
+    branches = {
+        good: graph([reshape], outputs=["t"]),
+        other: graph([helper.make_node("Neg", ["x"], ["t"])], outputs=["t"]),
+    }
+    nodes = [
+        helper.make_node("If", ["c"], ["r"], name="choose", **branches),
+        helper.make_node("Transpose", ["r"], ["y"], perm=[1, 0]),
+    ]
+    top = graph(nodes, [info("c", BOOL, []), info("x")], [info("y", shape=None)])
+    (y,) = run(tmp_path, top, {"c": np.array(good == "then_branch"), "x": X})
+    assert y.tobytes() == X.tobytes() and y.shape == (3, 1)
+    args = [a for n in ("c", "x") for a in ("--input", f"{n}={tmp_path / n}.npy")]
+    np.save(tmp_path / "c.npy", np.array(good != "then_branch")), np.save(tmp_path / "x.npy", X)
+    refused("infer", tmp_path / "plan.invar", *args, names=['If (node "choose")', "index 1"])
 
 
 def counting(extra=(), outputs=("go", "next", "next")):

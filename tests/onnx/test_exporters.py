@@ -508,7 +508,7 @@ def test_random_numbers_with_a_seed(tmp_path):
     refused("compile", tmp_path / "m.onnx", code=3, names=["RandomNormalLike", '"seed"'])
 
 
-# --- ranks within branches and loops, as PaddlePaddle writes them ----------------------------------
+# --- ranks within branches and loops, as PaddlePaddle writes them ---------------------------------
 
 X = np.array([1.5, -2, 3], np.float32)
 I64, BOOL = TensorProto.INT64, TensorProto.BOOL
@@ -539,7 +539,7 @@ def test_branches_of_one_element_whose_rank_nothing_shows(tmp_path, cond, shown)
     inputs = [value("c", BOOL, []), value("x", F32, [3])]
     save(tmp_path / "m.onnx", nodes, inputs, outputs, [("one", np.array([True]))])
     if shown:
-        kinds = ["If", "tensor<1xi1>", "tensor<i1>"]
+        kinds = ["If", "bool [1]", "bool []"]
         refused("compile", tmp_path / "m.onnx", code=3, names=kinds)
         return
     (y,) = answers(tmp_path, tmp_path / "m.onnx", {"c": np.array(cond), "x": X})
@@ -579,7 +579,7 @@ def test_a_loop_whose_first_step_gives_another_rank(tmp_path, limit, steps):
     assert pair.tobytes() == np.concatenate(rows_of_steps[-2:]).tobytes() and pair.shape == (6,)
 
 
-# --- sizes of masks, as onnxruntime-genai's builder writes them -------------------------------------
+# --- sizes of masks, as onnxruntime-genai's builder writes them -----------------------------------
 
 
 def inferred(folder, inputs, **how):

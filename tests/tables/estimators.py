@@ -16,6 +16,7 @@ from sklearn import (
     impute,
     linear_model,
     multiclass,
+    multioutput,
     naive_bayes,
     neighbors,
     neural_network,
@@ -59,6 +60,7 @@ def data():
         "table": (table, bought),
         "named table": (table, np.array(["no", "yes"])[bought]),
         "rows": (f(three), None),
+        "classes": (f(three), np.stack([y3, three[:, 0] > 0], 1).astype(int)),
     }
 
 
@@ -136,6 +138,14 @@ def unfitted():
         "SimpleImputer, RandomForestClassifier",
         "gaps",
         pipe(median, E.RandomForestClassifier(10)),
+    )
+    yield "KNNImputer", "gaps", impute.KNNImputer()
+    yield "KNNImputer, LogisticRegression", "gaps", pipe(impute.KNNImputer(), logistic())
+    yield "MultiOutputClassifier", "classes", multioutput.MultiOutputClassifier(logistic())
+    yield (
+        "MultiOutputClassifier of forests",
+        "classes",
+        multioutput.MultiOutputClassifier(E.RandomForestClassifier(10)),
     )
     yield "GaussianNB", "three", naive_bayes.GaussianNB()
     yield "BernoulliNB", "three", naive_bayes.BernoulliNB()

@@ -38,8 +38,13 @@ RankedTensorType tensor_of(const Shape& shape, Type element) {
 
 DimText text_of_type(Type type) {
   DimText text = isa<RankedTensorType>(type) ? text_of(shape_of(type)) : DimText();
-  text.text.clear();
-  llvm::raw_string_ostream(text.text) << type;
+  const std::optional<DType> dtype = dtype_of(getElementTypeOrSelf(type));
+  if (dtype && isa<RankedTensorType>(type)) {
+    text.text = std::string(name_of(*dtype)) + " " + text.text;
+  } else {
+    text.text.clear();
+    llvm::raw_string_ostream(text.text) << type;
+  }
   return text;
 }
 

@@ -47,6 +47,17 @@ bool has_declared_shape(Type declared, Type computed) {
   return true;
 }
 
+// What can be done about a node whose operator has no rule.
+const char* way_out(NodeOp node) {
+  const bool standard = node.getDomain().empty(), of_lists = node.getOpType().contains("Sequence");
+  if (standard && of_lists && !node.getOpType().starts_with("Reverse"))
+    return ": the number of a list's tensors, or a position, follows neither from the file nor from bound "
+           "inputs (--bind, --dim)";
+  if (!standard && !node.getDomain().starts_with("ai.onnx") && node.getDomain() != "com.microsoft")
+    return ": export the model with operators of ONNX, or with this one as a function in the file";
+  return "";
+}
+
 class LowerOnnxPass : public PassWrapper<LowerOnnxPass, OperationPass<ModuleOp>> {
  public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerOnnxPass)
@@ -72,16 +83,19 @@ class LowerOnnxPass : public PassWrapper<LowerOnnxPass, OperationPass<ModuleOp>>
   bool stateless_;
 };
 
-// What does not fit, where sizes are numbers: "; operands [2, 3], [4, 3]".
+// What does not fit, where sizes are numbers: "; operands [2, 3], [4, 3]". Nothing where all are
+// scalars, which have no sizes.
 std::string operand_shapes(NodeOp node) {
   std::string all;
+  bool has_sizes = false;
   for (const Value operand : node.getInputs()) {
     if (isa_and_nonnull<AbsentOp>(operand.getDefiningOp())) continue;
     const auto type = dyn_cast<RankedTensorType>(operand.getType());
     if (!type || !type.hasStaticShape()) return "";
     all += (all.empty() ? "; operands " : ", ") + onnx::shape_text(type.getShape());
+    has_sizes |= type.getRank() > 0;
   }
-  return all;
+  return has_sizes ? all : "";
 }
 
 void LowerOnnxPass::refuse_node(Operation* op, const Error& error) {
@@ -116,11 +130,13 @@ void LowerOnnxPass::erase_state_ports(Conversion& conversion) {
 
 void LowerOnnxPass::run(func::FuncOp function) {
   Conversion conversion(function, stateless_,
-                        report_ && report_->learn_constraints ? &report_->constraints : nullptr);
+                        report_ && report_->learn_constraints ? &report_->constraints : nullptr,
+                        report_ ? report_->differing_ranks : DifferingRanks::refused);
   func::ReturnOp end = conversion.end();
   const FunctionLoweringState& state = conversion.state();
   llvm::DenseMap<Operation*, Error>& failed = conversion.failed();
   conversion.convert(&function.front().front(), end);
+  if (report_) report_->ranks_differ |= conversion.ranks_differ();
   conversion.remove_unused();
   for (Operation& op : function.front())
     if (auto it = failed.find(&op); it != failed.end()) refuse_node(&op, it->second);
@@ -193,7 +209,7 @@ Status Conversion::check_supported(NodeOp op) {
   const ControlFlowEntry* flow = find_control_flow(op);
   const RuleRegistry::Entry* entry = RuleRegistry::all().find(op.getDomain(), op.getOpType());
   if (RuleRegistry::all().find_expansion(op.getDomain(), op.getOpType())) return {};
-  if (!entry && !flow) return not_covered("no reproducible kernel");
+  if (!entry && !flow) return not_covered(std::string("no reproducible kernel") + way_out(op));
   const int64_t version = op.getVersion(), since = flow ? flow->since : entry->since;
   if (version >= since && version <= kNewestOpset) return {};
   return not_covered("covered are opsets " + std::to_string(since) + " to " + std::to_string(kNewestOpset));

@@ -11,11 +11,11 @@ namespace invar::compiler {
 class Conversion {
  public:
   // constraints: the known constraints on symbols, to which refusals add; null: none are learnt.
-  Conversion(func::FuncOp function, bool stateless, DimConstraints* constraints)
+  Conversion(func::FuncOp function, bool stateless, DimConstraints* constraints, DifferingRanks ranks)
       : end_(cast<func::ReturnOp>(function.front().getTerminator())),
         state_{llvm::BitVector(function.getNumArguments()), llvm::BitVector(function.getNumResults()),
                stateless, DataDependentDims(function)},
-        shared_(std::make_shared<SharedCounters>()),
+        shared_(std::make_shared<SharedCounters>(SharedCounters{.differing_ranks = ranks})),
         constraints_(constraints),
         names_(input_dim_names(function)) {}
 
@@ -28,6 +28,7 @@ class Conversion {
   llvm::DenseMap<Operation*, Error>& failed() { return failed_; }
   // The errors that the constraints learnt here would lift.
   const std::vector<Error>& constraint_errors() const { return constraint_errors_; }
+  bool ranks_differ() const { return shared_->ranks_differ; }
   // Erases nodes without uses, so that they are not refused.
   void remove_unused();
 
@@ -43,10 +44,12 @@ class Conversion {
   using Yields = std::optional<SmallVector<Value>>;
   // Axes and directions of a Scan.
   struct ScanAxes;
-  // Counted over all conversions of a model.
+  // Of all conversions of a model.
   struct SharedCounters {
     int64_t cloned_ops = 0;   // operations in copies of bodies
     int unroll_attempts = 0;  // nested unrollings that may still be abandoned for a run-time loop
+    DifferingRanks differing_ranks = DifferingRanks::refused;
+    bool ranks_differ = false;  // an `If` was refused for it
   };
 
   // Converts the body of a control-flow operation.
@@ -126,6 +129,7 @@ class Conversion {
   // A branch may need constraints that hold only where it runs: they are added to `here`.
   Result<std::optional<OutlinedBody>> outline_branch(NodeOp, Region&, SmallVector<Value>& captured,
                                                      DimConstraints& here);
+  Status take_branch(NodeOp, Value condition, Region&, bool required);
   Status lower_dynamic_if(NodeOp, Value condition, Region& then_body, Region& else_body);
 
   func::ReturnOp end_;

@@ -71,10 +71,14 @@ struct RefusedNodes {
   std::string reason;
   int64_t nodes = 1;
 };
+// What becomes of an `If` whose branches give results of different ranks (onnx.23).
+enum class DifferingRanks : uint8_t { refused, take_else, take_then };
 struct ConversionReport {
   std::vector<RefusedNodes> refused{};
   DimConstraints constraints{};   // in: what holds; out: also what refused nodes imply
   bool learn_constraints = true;  // false: `constraints` stays as it is
+  DifferingRanks differing_ranks = DifferingRanks::refused;
+  bool ranks_differ = false;  // out: there was such an `If`
 };
 // onnx -> repro by the lowering rules of the rooms, with type inference. If a node cannot be
 // converted, the pass fails and `report` says why; without a report, diagnostics do. stateless:

@@ -97,6 +97,28 @@ Result<std::optional<Conversion::OutlinedBody>> Conversion::outline_branch(NodeO
   }
 }
 
+// Takes one branch in the place of its node: a call whose condition asks for the other is an error,
+// that of an index into one element.
+Status Conversion::take_branch(NodeOp op, Value condition, Region& branch, bool required) {
+  NodeView n = node(op);
+  if (required) {
+    INVAR_TRY(condition, n.make<LogicalNotOp>(condition));
+  }
+  INVAR_TRY(const Value index, n.make<CastOp>(condition, {}, tensor_of({}, n.builder().getI64Type())));
+  INVAR_TRY(const Yields results, inline_body(op, branch, {}));
+  if (!results) return {};  // the node that it reads is refused already
+  for (unsigned i = 0; i < n.num_results(); ++i) {
+    if (n.out(i).use_empty()) continue;
+    Shape shape = shape_of((*results)[i].getType());
+    shape.insert(shape.begin(), Dim::of(1));
+    INVAR_TRY(const Value row, reshape(n, (*results)[i], shape));
+    INVAR_TRY(const Value out, n.make<GatherOp>({row, index}, n.attr("axis", int64_t{0})));
+    n.replace(i, out);
+  }
+  n.commit();
+  return {};
+}
+
 // Computes both branches and selects if they are small, cannot fail and give the same shapes; else
 // emits an `if`.
 Status Conversion::lower_dynamic_if(NodeOp op, Value condition, Region& then_region, Region& else_region) {
@@ -129,10 +151,16 @@ Status Conversion::lower_dynamic_if(NodeOp op, Value condition, Region& then_reg
       }
     }
     const Type x = type_in(*a), y = type_in(*b);
-    if (const Status same = check_same_type(x, y, ""); !same)
+    if (!check_same_type(x, y, "")) {
+      const bool same_element = getElementTypeOrSelf(x) == getElementTypeOrSelf(y);
+      shared_->ranks_differ |= same_element;
+      const bool takes_then = shared_->differing_ranks == DifferingRanks::take_then;
+      if (same_element && shared_->differing_ranks != DifferingRanks::refused)
+        return take_branch(op, condition, takes_then ? then_region : else_region, takes_then);
       return n.not_constant(condition, ("its condition is not a constant, and it gives " + text_of_type(x) +
                                         " or " + text_of_type(y))
                                            .text);
+    }
     const Type element = getElementTypeOrSelf(x);
     select &= !element.isF16() && !element.isBF16();  // `where` does not take them
     Shape shape = shape_of(x);

@@ -180,12 +180,14 @@ Result<Conversion::Yields> Conversion::inline_body(NodeOp op, Region& region, Va
 Status Conversion::lower_if(NodeOp op) {
   NodeView n = node(op);
   INVAR_CHECK_OK(n.expect(1, 1, {}, n.num_results()));
-  INVAR_CHECK_OK(expect_bodies(op, 2));
   INVAR_TRY(Region * then_body, body_of(op, "then_branch"));
   INVAR_TRY(Region * else_body, body_of(op, "else_branch"));
-  for (Region* body : {then_body, else_body})
-    if (body->front().getTerminator()->getNumOperands() != n.num_results())
-      return bad_input("its graphs and it have different numbers of results");
+  INVAR_CHECK_OK(expect_bodies(op, 2));
+  const auto gives = [](Region* body) { return body->front().getTerminator()->getNumOperands(); };
+  if (gives(then_body) != n.num_results() || gives(else_body) != n.num_results())
+    return bad_input("its branches give " + std::to_string(gives(then_body)) + " and " +
+                     std::to_string(gives(else_body)) + " results, and it has " +
+                     std::to_string(n.num_results()));
   INVAR_TRY(Value condition, scalar_condition(n, n.in(0)));
   if (std::optional<bool> known = constant_condition(condition)) {
     INVAR_TRY(ClonedBody copy, clone_body(op, *known ? *then_body : *else_body, {}));
