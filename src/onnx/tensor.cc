@@ -87,6 +87,11 @@ std::optional<DType> dtype_of(int32_t data_type) {
   return std::nullopt;
 }
 
+std::string name_of_type(int32_t data_type) {
+  const auto dtype = dtype_of(data_type);
+  return dtype ? std::string(name_of(*dtype)) : "TensorProto.DataType " + std::to_string(data_type);
+}
+
 std::string shape_text(std::span<const int64_t> shape) {
   std::string out = "[";
   for (size_t i = 0; i < shape.size(); ++i) out += (i ? ", " : "") + std::to_string(shape[i]);

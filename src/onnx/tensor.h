@@ -25,6 +25,7 @@ std::optional<uint64_t> byte_size(std::span<const int64_t> shape, int bits);
 std::vector<std::string> strings_of(const TensorRef&);
 int32_t code_of(DType);                                  // TensorProto.DataType
 std::optional<DType> dtype_of(int32_t data_type);        // nothing for types that Invar lacks
+std::string name_of_type(int32_t data_type);             // f32
 std::string shape_text(std::span<const int64_t> shape);  // [2, 3]
 // The value of a node `Constant` that is a tensor, a list of numbers or a number; its name is empty
 // or the attribute's.

@@ -99,22 +99,37 @@ Status Function::Impl::bind_input(const plan::Port& port, const TensorView& tens
   return {};
 }
 
+// Each input of the plan is given once, and no other.
+static Status check_names(const plan::Plan& plan, const Function::NamedViews& inputs) {
+  std::string missing, known, others;
+  size_t num_missing = 0;
+  for (const plan::Port& port : plan.inputs) {
+    const auto given =
+        std::count_if(inputs.begin(), inputs.end(), [&](const auto& i) { return i.first == port.name; });
+    if (given > 1) return bad_input("input '" + port.name + "' twice");
+    if (!given) missing += (num_missing++ ? ", '" : "'") + port.name + "'";
+    known += (known.empty() ? "'" : ", '") + port.name + "'";
+  }
+  for (const auto& [name, tensor] : inputs)
+    if (std::none_of(plan.inputs.begin(), plan.inputs.end(),
+                     [&name = name](const plan::Port& p) { return p.name == name; }))
+      others += (others.empty() ? "input '" : "; input '") + name + "': the plan has none of this name";
+  if (num_missing)
+    return bad_input((num_missing > 1 ? "inputs " : "input ") + missing +
+                     (num_missing > 1 ? " are missing" : " is missing") +
+                     (others.empty() ? "" : "; " + others));
+  return others.empty() ? Status() : bad_input(others + "; there are " + known);
+}
+
 // The sizes of the plan's symbols that the inputs determine; -1 for those that are computed on the
 // way.
 Result<std::vector<int64_t>> Function::Impl::bind_sizes(const NamedViews& inputs) const {
+  INVAR_CHECK_OK(check_names(plan, inputs));
   std::vector<int64_t> sizes(plan.symbols.size(), -1);
   for (const plan::Port& port : plan.inputs) {
     const auto input =
         std::find_if(inputs.begin(), inputs.end(), [&](auto& i) { return i.first == port.name; });
-    if (input == inputs.end()) return bad_input("input '" + port.name + "' is missing");
     INVAR_CHECK_OK(bind_input(port, input->second, sizes));
-  }
-  for (const auto& [name, tensor] : inputs) {
-    const auto same = [&name = name](auto& i) { return i.first == name; };
-    if (std::count_if(inputs.begin(), inputs.end(), same) > 1) return bad_input("input '" + name + "' twice");
-    if (std::none_of(plan.inputs.begin(), plan.inputs.end(),
-                     [&name = name](auto& p) { return p.name == name; }))
-      return bad_input("input '" + name + "': the plan has none of this name");
   }
   std::vector<bool> computed(sizes.size());  // by a binding or by control flow
   for (const plan::Binding& b : plan.bindings) computed[b.symbol] = true;

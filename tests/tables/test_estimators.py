@@ -19,7 +19,10 @@ sys.path.insert(0, __file__.rsplit("/", 1)[0])
 import estimators  # noqa: E402
 import invar  # noqa: E402
 import invar.sklearn  # noqa: E402
+import onnx  # noqa: E402
 import onnxruntime  # noqa: E402
+import pyarrow.parquet  # noqa: E402
+import test_wrong_tables  # noqa: E402
 
 onnxruntime.set_default_logger_severity(3)
 
@@ -37,10 +40,15 @@ def of_onnxruntime(path, X):
         kind = lambda i: object if "string" in i.type else np.float32  # noqa: E731
         fed = {i.name: X[[i.name]].to_numpy().astype(kind(i)) for i in inputs}
     results = session.run(None, fed)
-    for i, r in enumerate(results):  # ZipMap
-        if isinstance(r, list):
-            results[i] = np.array([list(row.values()) for row in r], np.float32)
-    return dict(zip((o.name for o in session.get_outputs()), results))
+    named = {}
+    for output, r in zip((o.name for o in session.get_outputs()), results):
+        if isinstance(r, list) and isinstance(r[0], dict):  # ZipMap
+            named[output] = np.array([list(row.values()) for row in r], np.float32)
+        elif isinstance(r, list):
+            named |= {f"{output}.{i}": element for i, element in enumerate(r)}
+        else:
+            named[output] = r
+    return named
 
 
 @pytest.mark.parametrize("name", estimators.names())
@@ -102,7 +110,7 @@ def test_a_model_for_another_process(fitted, tmp_path):
         (np.ones(2), "an array of 2 dimensions, got 1"),
         (None, "an array of 2 dimensions, got 0"),
         (np.ma.masked_array(np.ones((2, 2))), "a masked array"),
-        (np.array([["a", "b"]]), "X: could not convert string to float"),
+        (np.array([["a", "b"]]), "row 1, column 1: .*'a'.* is no number"),
         ({"age": [1.0]}, "no column 'share'"),
         ({"age": [1.0], "share": [1.0, 2.0]}, "'share' has 2 rows, 'age' has 1"),
         (pd.DataFrame(np.ones((2, 2)), columns=["age", "age"]), "two columns are called 'age'"),
@@ -135,3 +143,39 @@ def test_estimators_that_are_none(fitted):
         invar.sklearn.wrap("model.onnx", table)
     with pytest.raises(invar.NotCovered, match="KernelDensity: the converter to ONNX refuses it"):
         invar.sklearn.wrap(KernelDensity().fit(table), table)
+
+
+def test_tables_that_are_wrong(tmp_path):
+    """Frames and files of pyarrow."""
+    path = test_wrong_tables.save(tmp_path / "m.onnx", test_wrong_tables.COLUMNS)
+    model = invar.sklearn.Model(onnx.load(path), tmp_path / "made")
+    good = {"age": [1.0, 2.0], "income": [3.0, 4.0], "count": [5, 6]}
+
+    def refuses(*names, **columns):
+        rows = {n: np.asarray(c) for n, c in {**good, **columns}.items() if c is not None}
+        with pytest.raises(invar.BadInput) as error:
+            model.outputs(rows)
+        for name in names:
+            assert name in str(error.value), error.value
+
+    refuses("'income', 'count'", "there are 'age'", income=None, count=None)
+    refuses("row 2", "'income'", "'NA'", "no number", income=np.array([1.0, "NA"], object))
+    refuses("row 1", "'count'", "nan", "no integer", count=[np.nan, 1.0])
+    refuses("row 2", "'count'", "1.5", "no integer", count=[2.0, 1.5])
+    assert model.outputs({**good, "count": [2.0, 3.0]})["count.same"].ravel().tolist() == [-2, -3]
+
+    def refuses_file(name, *names):
+        with pytest.raises(invar.BadInput) as error:
+            invar.sklearn.read_table(tmp_path / name)
+        assert "\n" not in str(error.value)
+        for part in (name, *names):
+            assert part in str(error.value), error.value
+
+    (tmp_path / "ragged.csv").write_text("a,b\n1,2\n1,2,3\n")
+    refuses_file("ragged.csv", "Row #3", "Expected 2 columns, got 3")
+    (tmp_path / "no.parquet").write_bytes(b"PAR1PAR1")
+    refuses_file("no.parquet")
+    refuses_file("gone.csv", "No such file")
+    empty = pyarrow.table({"a": pyarrow.array([], pyarrow.float32())})
+    pyarrow.parquet.write_table(empty, tmp_path / "empty.parquet")
+    refuses_file("empty.parquet", "no rows")

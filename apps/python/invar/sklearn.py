@@ -9,7 +9,7 @@ writes ONNX itself. They are loaded when first needed: `pip install skl2onnx onn
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -60,13 +60,29 @@ def _matrix(X: Rows) -> np.ndarray:
     return found
 
 
-def _numbers(values: np.ndarray, dtype: Any, where: str) -> np.ndarray:
+def _numbers(values: np.ndarray, dtype: Any, column: str | None = None) -> np.ndarray:
+    """Rows as numbers of a type. Raises BadInput, which names row and column, where a cell is
+    none."""
+    where = "X" if column is None else f"X: column {column!r}"
     if values.dtype.kind in "mM":
         raise _native.BadInput(f"{where}: dates and times are no numbers: give a column of numbers")
+    to = np.dtype(dtype)
     try:
-        return np.ascontiguousarray(values, dtype)
-    except (TypeError, ValueError) as e:
-        raise _native.BadInput(f"{where}: {e}") from None
+        if to.kind == "f" or values.dtype.kind in "iub":
+            return np.ascontiguousarray(values, to)
+    except (TypeError, ValueError):
+        pass
+    for at, cell in np.ndenumerate(values):
+        try:
+            if np.asarray(cell, to) != cell and to.kind != "f":
+                raise ValueError
+        except (TypeError, ValueError, OverflowError):
+            kind = "number" if to.kind == "f" else "integer, which the model reads"
+            name = repr(column) if len(at) == 1 else at[1] + 1
+            raise _native.BadInput(
+                f"X: row {at[0] + 1}, column {name}: {cell!r} is no {kind}"
+            ) from None
+    return np.ascontiguousarray(values, to)
 
 
 def _is_text(column: np.ndarray) -> bool:
@@ -177,11 +193,14 @@ class Model:
         first = self.outputs(X)[self.program.outputs[0].name]
         return first[:, 0] if first.ndim == 2 and first.shape[1] == 1 else first
 
-    def predict_proba(self, X: Rows) -> np.ndarray:
-        """Probabilities [N, C] in the order of the estimator's classes."""
-        if len(self.program.outputs) < 2:
+    def predict_proba(self, X: Rows) -> np.ndarray | list[np.ndarray]:
+        """Probabilities [N, C] in the order of the estimator's classes. A list of them where the
+        model gives a list, one for each target."""
+        names = [output.name for output in self.program.outputs[1:]]
+        if not names:
             raise _native.BadInput("predict_proba: the model has one output, its predictions")
-        return self.outputs(X)[self.program.outputs[1].name]
+        found = self.outputs(X)
+        return [found[n] for n in names] if names[0].endswith(".0") else found[names[0]]
 
     def receipt(self, X: Rows, receipt_path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
         """Computes the outputs of X and writes their receipt. Returns the outputs as tensors:
@@ -215,29 +234,33 @@ class Model:
                 )
             dtype = types[ports[0].dtype]
             if columns is None:
-                return {ports[0].name: _numbers(_matrix(X), dtype, "X")}, strings
+                return {ports[0].name: _numbers(_matrix(X), dtype)}, strings
             names = self.columns or tuple(columns)
-            stacked = [_numbers(_column(columns, n), dtype, f"X: column {n!r}") for n in names]
+            _check_columns(columns, names)
+            stacked = [_numbers(columns[name], dtype, name) for name in names]
             return {ports[0].name: np.stack(stacked, axis=1)}, strings
         numbers = {s: i for i, s in enumerate(strings)}
         fed = {}
+        _check_columns(columns, [port.name for port in ports])
         for port in ports:
-            column = _column(columns, port.name)
+            column = columns[port.name]
             if port.name in of_text:
                 for s in map(str, column):
                     if s not in numbers:
                         numbers[s] = len(strings)
                         strings.append(s)
                 column = np.array([numbers[str(s)] for s in column], np.int64)
-            column = _numbers(column, types[port.dtype], f"X: column {port.name!r}")
+            column = _numbers(column, types[port.dtype], port.name)
             fed[port.name] = column.reshape(-1, 1) if len(port.shape) == 2 else column
         return fed, strings
 
 
-def _column(columns: dict[str, np.ndarray], name: str) -> np.ndarray:
-    if name not in columns:
-        raise _native.BadInput(f"X: no column {name!r}, which the model reads")
-    return columns[name]
+def _check_columns(columns: dict[str, np.ndarray], names: Iterable[str]) -> None:
+    if missing := [name for name in names if name not in columns]:
+        raise _native.BadInput(
+            f"X: no column {', '.join(map(repr, missing))}, which the model reads; there are "
+            + ", ".join(map(repr, columns))
+        )
 
 
 def _restored(content: bytes, columns: tuple[str, ...] | None, how: dict[str, Any]) -> Model:
@@ -263,9 +286,21 @@ def wrap(
 
 
 def read_table(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """The columns of a Parquet or CSV file by name, read by pyarrow."""
-    if str(path).endswith((".parquet", ".pq")):
-        table = _needs("pyarrow.parquet", "a Parquet file").read_table(path)
-    else:
-        table = _needs("pyarrow.csv", "a table").read_csv(path)
+    """The columns of a Parquet or CSV file by name, read by pyarrow. Raises BadInput where the file
+    is no table or has no rows."""
+    error = _needs("pyarrow", "a table").ArrowException
+    try:
+        if str(path).endswith((".parquet", ".pq")):
+            table = _needs("pyarrow.parquet", "a Parquet file").read_table(path)
+        else:
+            csv = _needs("pyarrow.csv", "a table")
+            # With threads its errors have no rows.
+            table = csv.read_csv(path, read_options=csv.ReadOptions(use_threads=False))
+    except (error, OSError) as wrong:
+        raise _native.BadInput(f"{path}: {wrong}") from None
+    if not table.num_rows:
+        raise _native.BadInput(f"{path}: has no rows")
+    if len(set(table.column_names)) < table.num_columns:
+        twice = next(n for n in table.column_names if table.column_names.count(n) > 1)
+        raise _native.BadInput(f"{path}: {twice!r} names two columns")
     return {name: table.column(name).to_numpy() for name in table.column_names}

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <numeric>
 #include <optional>
 #include <unordered_map>
 
@@ -15,6 +16,12 @@ namespace invar::generate {
 namespace {
 
 constexpr std::string_view kParquet = "PAR1";
+// How files begin that are taken for tables.
+constexpr std::pair<std::string_view, std::string_view> kOtherFiles[] = {
+    {"PK\x03\x04", "a ZIP or Excel file"},
+    {"\x1f\x8b", "compressed by gzip"},
+    {"\xff\xfe", "text in UTF-16"},
+    {"\xfe\xff", "text in UTF-16"}};
 
 // Records of fields, with the line where each record begins.
 class CsvReader {
@@ -97,7 +104,10 @@ class CellReader {
       case DType::i64: return whole<int64_t>(row, column, out);
       case DType::i32: return whole<int32_t>(row, column, out);
       case DType::boolean: return truth(row, column, out);
-      default: return not_covered("tables have no columns of " + std::string(name_of(type)));
+      default:
+        return not_covered(table_.path + ": column \"" + table_.names[column] + "\": the model reads " +
+                           std::string(name_of(type)) +
+                           ", which tables have not: give --input and --tensors-output");
     }
   }
 
@@ -130,7 +140,8 @@ class CellReader {
         const auto again = read_float(first, last, wide);
         if (again.ec == std::errc() && wide < 1 && wide > -1) v = static_cast<T>(wide), error = again.ec;
       }
-      if (end != last || error == std::errc::invalid_argument) return wrong(row, column, "no number");
+      if (end != last || error == std::errc::invalid_argument)
+        return wrong(row, column, "no number; a number that is missing is an empty cell or NaN");
       if (error != std::errc()) return wrong(row, column, "out of range");
     }
     return put(v, out), Status();
@@ -141,7 +152,8 @@ class CellReader {
     T v = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
     if (error != std::errc() || end != text.data() + text.size())
-      return wrong(row, column, sizeof v == 8 ? "no int64" : "no int32");
+      return wrong(row, column,
+                   sizeof v == 8 ? "no int64, which the model reads" : "no int32, which the model reads");
     return put(v, out), Status();
   }
   Status truth(size_t row, size_t column, std::vector<std::byte>& out) const {
@@ -157,7 +169,29 @@ class CellReader {
   std::unordered_map<std::string, size_t> numbers_;
 };
 
-// The columns of an input, by its name, or NAME.0, NAME.1, ..., or all of the table.
+constexpr size_t kMaxListed = 32;  // names of columns in one error
+
+std::string text_of(const std::vector<size_t>& columns, const std::vector<std::string>& names) {
+  std::string text;
+  for (const size_t i : columns) text += (text.empty() ? "\"" : ", \"") + names[i] + "\"";
+  return text;
+}
+
+// Whether the first line is a row: numbers that are not those that columns without names have, 0,
+// 1, 2, ...
+bool are_numbers(const std::vector<std::string>& names) {
+  bool counts = true;
+  for (size_t i = 0; i < names.size(); ++i) {
+    double v = 0;
+    const auto [end, error] = read_float(names[i].data(), names[i].data() + names[i].size(), v);
+    if (names[i].empty() || error != std::errc() || end != names[i].data() + names[i].size()) return false;
+    counts &= names[i] == std::to_string(i);
+  }
+  return !counts;
+}
+
+// The columns of an input, none if they are missing: by its name, or NAME.0, NAME.1, ..., or all of
+// the table.
 Result<std::vector<size_t>> columns_for(const Table& table, const TablePort& port, bool alone) {
   const auto find = [&](const std::string& name) -> std::optional<size_t> {
     const auto at = std::find(table.names.begin(), table.names.end(), name);
@@ -168,14 +202,31 @@ Result<std::vector<size_t>> columns_for(const Table& table, const TablePort& por
   const int64_t width = port.rank == 2 ? port.width : 1;
   if (const auto own = find(port.name); own && (width == 1 || width < 0)) return std::vector<size_t>{*own};
   while (const auto next = find(port.name + "." + std::to_string(columns.size()))) columns.push_back(*next);
+  if (columns.empty() && alone && are_numbers(table.names))
+    return bad_input(table.path +
+                     ": line 1: numbers, not the names of columns: put a line of names in front "
+                     "of it, each beginning with a letter");
   if (columns.empty() && alone)
     for (size_t i = 0; i < table.names.size(); ++i) columns.push_back(i);
-  if (columns.empty())
-    return bad_input(table.path + ": no column \"" + port.name + "\", which the model reads");
-  if (width >= 0 && static_cast<int64_t>(columns.size()) != width)
+  if (width >= 0 && !columns.empty() && static_cast<int64_t>(columns.size()) != width)
     return bad_input(table.path + ": input \"" + port.name + "\" has " + std::to_string(width) +
-                     " columns, and the table has " + std::to_string(columns.size()) + " for it");
+                     " columns, and the table has " + std::to_string(columns.size()) +
+                     " for it: " + text_of(columns, table.names));
   return columns;
+}
+
+// All columns that the model reads and the table lacks, and those that it has.
+Error lacks_columns(const Table& table, const std::vector<std::string>& missing) {
+  std::string text = table.path + (missing.size() == 1 ? ": no column " : ": no columns ");
+  for (const std::string& name : missing) text += (&name == missing.data() ? "\"" : ", \"") + name + "\"";
+  std::vector<size_t> all(std::min(table.names.size(), kMaxListed));
+  std::iota(all.begin(), all.end(), size_t{0});
+  text += ", which the model reads; the table has " + text_of(all, table.names) +
+          (all.size() < table.names.size() ? ", ..." : "");
+  for (const char separator : {';', '\t', '|'})
+    if (table.names.size() == 1 && table.names[0].find(separator) != std::string::npos)
+      text += ": separate columns by commas";
+  return bad_input(text);
 }
 
 std::string quoted_cell(const std::string& text) {
@@ -220,6 +271,9 @@ Result<Table> parse_csv(std::string_view text, const std::string& path) {
   if (text.starts_with(kParquet))
     return not_covered(path +
                        ": a Parquet file: invar.sklearn.read_table reads it in Python, or write it as CSV");
+  for (const auto& [begin, kind] : kOtherFiles)
+    if (text.starts_with(begin))
+      return bad_input(path + ": " + std::string(kind) + ", no CSV: write it as CSV in UTF-8");
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   Table table;
   table.path = path;
@@ -260,6 +314,7 @@ Result<run::Function::NamedTensors> table_inputs(const Table& table, TableEdges&
   run::Function::NamedTensors inputs;
   const auto rows = static_cast<int64_t>(table.cells.size());
   CellReader reader(table, edges);
+  std::vector<std::string> missing;
   for (const TablePort& port : edges.ports) {
     if (port.rank != 1 && port.rank != 2)
       return bad_input(table.path + ": input \"" + port.name + "\" of the model has " +
@@ -268,6 +323,11 @@ Result<run::Function::NamedTensors> table_inputs(const Table& table, TableEdges&
       return bad_input(table.path + ": " + std::to_string(rows) + " rows, and the model takes " +
                        std::to_string(port.rows));
     INVAR_TRY(const std::vector<size_t> columns, columns_for(table, port, edges.ports.size() == 1));
+    if (columns.empty())
+      missing.push_back(port.rank == 2 && port.width > 1
+                            ? port.name + ".0\" ... \"" + port.name + "." + std::to_string(port.width - 1)
+                            : port.name);
+    if (!missing.empty()) continue;
     run::Tensor t{port.dtype, {rows}, {}};
     if (port.rank == 2) t.shape.push_back(static_cast<int64_t>(columns.size()));
     for (size_t row = 0; row < table.cells.size(); ++row)
@@ -275,6 +335,7 @@ Result<run::Function::NamedTensors> table_inputs(const Table& table, TableEdges&
         INVAR_CHECK_OK(reader.append(row, column, port.dtype, edges.inputs.contains(port.name), t.bytes));
     inputs.emplace_back(port.name, std::move(t));
   }
+  if (!missing.empty()) return lacks_columns(table, missing);
   return inputs;
 }
 

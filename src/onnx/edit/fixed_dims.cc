@@ -117,11 +117,6 @@ Status fix_dims(Graph& graph, const std::vector<std::pair<std::string, int64_t>>
 
 namespace {
 
-std::string type_name(int32_t data_type) {
-  const auto dtype = dtype_of(data_type);
-  return dtype ? std::string(name_of(*dtype)) : "TensorProto.DataType " + std::to_string(data_type);
-}
-
 // As the runtime says it of a plan's inputs. `sizes`: those that symbols have from other inputs.
 Error does_not_fit(const CallInput& is, const ValueInfo& declared, const Sizes& sizes) {
   std::string wanted;
@@ -135,8 +130,30 @@ Error does_not_fit(const CallInput& is, const ValueInfo& declared, const Sizes& 
       wanted += " = " + std::to_string(at->second);
   }
   return bad_input("input " + quote(is.name) + ": it is " + std::string(name_of(is.dtype)) + " " +
-                   shape_text(is.shape) + ", the model takes " + type_name(declared.data_type) +
+                   shape_text(is.shape) + ", the model takes " + name_of_type(declared.data_type) +
                    (declared.has_shape ? " [" + wanted + "]" : ""));
+}
+
+// Every input of the graph is given, and no other.
+Status check_names(const Graph& graph, const std::vector<CallInput>& inputs) {
+  std::string missing, known, others;
+  size_t num_missing = 0;
+  for (const ValueInfo& v : graph.inputs) {
+    known += (known.empty() ? "" : ", ") + quote(v.name);
+    if (std::any_of(inputs.begin(), inputs.end(), [&](const CallInput& i) { return i.name == v.name; }))
+      continue;
+    missing += (num_missing++ ? ", " : "") + quote(v.name);
+  }
+  for (const CallInput& i : inputs)
+    if (std::none_of(graph.inputs.begin(), graph.inputs.end(),
+                     [&](const ValueInfo& v) { return i.name == v.name; }))
+      others +=
+          (others.empty() ? "input " : "; input ") + quote(i.name) + ": the model has none of this name";
+  if (num_missing)
+    return bad_input((num_missing > 1 ? "inputs " : "input ") + missing +
+                     (num_missing > 1 ? " are missing" : " is missing") +
+                     (others.empty() ? "" : "; " + others));
+  return others.empty() ? Status() : bad_input(others + "; there are " + known);
 }
 
 }  // namespace
@@ -144,14 +161,10 @@ Error does_not_fit(const CallInput& is, const ValueInfo& declared, const Sizes& 
 Status fix_shapes(Graph& graph, const std::vector<CallInput>& inputs) {
   Sizes named;
   std::vector<std::pair<std::string, int64_t>> open;
-  for (const ValueInfo& v : graph.inputs)
-    if (std::none_of(inputs.begin(), inputs.end(), [&](const CallInput& i) { return i.name == v.name; }))
-      return bad_input("input " + quote(v.name) + " is missing");
+  INVAR_CHECK_OK(check_names(graph, inputs));
   for (const CallInput& given : inputs) {
     const auto input = std::find_if(graph.inputs.begin(), graph.inputs.end(),
                                     [&](const ValueInfo& v) { return v.name == given.name; });
-    if (input == graph.inputs.end())
-      return bad_input("input " + quote(given.name) + ": the model has none of this name");
     if (dtype_of(input->data_type) != given.dtype ||
         (input->has_shape && input->shape.size() != given.shape.size()))
       return does_not_fit(given, *input, named);

@@ -82,7 +82,8 @@ TEST(Fix, ShapesOfACall) {
   EXPECT_EQ(refusal_of(x, {"past", DType::f64, {2, 7, 10}}),
             "input 'past': it is f64 [2, 7, 10], the model takes f32 [batch, past, past+seq]");
   EXPECT_EQ(refusal_of(x, {"past", DType::f32, {2, 7, 11}}), "dimension 'past+seq': is 10 and cannot be 11");
-  EXPECT_EQ(refusal_of(x, {"y", DType::f32, {2}}), "input 'past' is missing");
+  EXPECT_EQ(refusal_of(x, {"y", DType::f32, {2}}),
+            "input 'past' is missing; input 'y': the model has none of this name");
   g.inputs[0].has_shape = false, g.inputs[0].shape.clear();
   ASSERT_TRUE(fix_shapes(g, {x, past}));
   EXPECT_EQ(text(g.inputs[0]), "2,3,5,4");

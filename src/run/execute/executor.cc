@@ -25,6 +25,14 @@ class ScopedFlag {
   bool& flag_;
 };
 
+// A result that no memory holds; v -1: all together.
+Error too_large(const Executable& e, int v) {
+  for (size_t n = 0; n < e.nodes.size(); ++n)
+    for (const int out : e.nodes[n].node->out)
+      if (out == v) return bad_input(e.name_of_node(n) + ": its result is too large for any memory");
+  return bad_input("the plan's tensors are too large for any memory");
+}
+
 }  // namespace
 
 std::unique_ptr<Executor> Executor::make(std::shared_ptr<const Executable> executable, Pool& pool,
@@ -67,6 +75,7 @@ Status Executor::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int6
     uint64_t& bytes = size[e.values[v].buffer];
     for (const StepShape& step : {one, batch})
       bytes = std::max(bytes, e.shape(static_cast<int>(v), step, view));
+    if (bytes >= Executable::kTooLarge) return too_large(e, static_cast<int>(v));
   }
   of_constants_.assign(size.size(), false);
   for (const PreparedValue& v : e.values)
@@ -77,7 +86,7 @@ Status Executor::reserve(int64_t rows, int64_t tail_rows, int64_t capacity, int6
     uint64_t& end = of_constants_[b] ? of_constants : total;
     offset[b] = end;
     if (size[b] >= Executable::kTooLarge || (end += Allocation::round_up(size[b])) >= Executable::kTooLarge)
-      return bad_input("the plan's tensors are too large for any memory");
+      return too_large(e, -1);
   }
   INVAR_CHECK_OK(release_memory());
   if (constants_.size() < of_constants) {

@@ -22,7 +22,8 @@ static std::string shapes_text(const NodeShapes& shapes) {
 Status Executable::check(size_t number, const StepShape& step) const {
   const PreparedNode& node = nodes[number];
   NodeShapes call_shapes;
-  if (!shapes(node, step, call_shapes)) return bad_input("the plan's tensors are too large for any memory");
+  if (!shapes(node, step, call_shapes))
+    return bad_input(name_of_node(number) + ": its tensors are too large for any memory");
   const char* required = "attributes of the types that the room names";
   if (has_attribute_types(node.node->attrs)) {
     ops::Call call{call_shapes.in, call_shapes.out, &node.node->attrs};

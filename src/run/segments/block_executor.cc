@@ -96,6 +96,16 @@ Result<T> BlockExecutor::read_element(int v, int64_t element) const {
 template Result<int64_t> BlockExecutor::read_element(int, int64_t) const;
 template Result<uint8_t> BlockExecutor::read_element(int, int64_t) const;
 
+// ", for NODE": the first node with a result of this dimension.
+std::string BlockExecutor::reader_of(int symbol) const {
+  const auto& nodes = body_ < 0 ? plan_.nodes : plan_.bodies[static_cast<size_t>(body_)].nodes;
+  for (const plan::Node& n : nodes)
+    for (const int v : n.out)
+      for (const plan::DimRef& d : plan_.values[static_cast<size_t>(v)].shape)
+        if (d.symbol == symbol) return ", for " + plan::text_of(n.origin) + n.op;
+  return "";
+}
+
 Status BlockExecutor::bind_symbols(const plan::Segment& segment, std::vector<int64_t>& sizes) const {
   for (int binding : segment.bindings) {
     const plan::Binding& b = plan_.bindings[static_cast<size_t>(binding)];
@@ -103,7 +113,7 @@ Status BlockExecutor::bind_symbols(const plan::Segment& segment, std::vector<int
     sizes[b.symbol] = size;
     if (size < 0)
       return bad_input("the inputs lead to a dimension '" + plan_.symbols[b.symbol].text() +
-                       "' = " + std::to_string(size) + ", which is none");
+                       "' = " + std::to_string(size) + ", which is none" + reader_of(b.symbol));
   }
   return {};
 }

@@ -58,6 +58,7 @@ class BlockExecutor {
  private:
   BlockExecutor(const plan::Plan&, const ExecutionContext&, int body);
   // The symbols that a segment's bindings define: elements of computed values.
+  std::string reader_of(int symbol) const;
   Status bind_symbols(const plan::Segment&, std::vector<int64_t>& sizes) const;
   // The symbols that are known from a segment on; expressions are evaluated.
   Status evaluate_symbols(const plan::Segment&, std::vector<int64_t>& sizes) const;

@@ -135,7 +135,7 @@ TEST_F(PartsTest, SizesThatAreNoneAreErrors) {
     EXPECT_EQ(found.error().code, Code::bad_input);
     return found.error().message;
   };
-  EXPECT_EQ(refusal({1, 2, 3}, -1), "the inputs lead to a dimension 'r' = -1, which is none");
+  EXPECT_EQ(refusal({1, 2, 3}, -1), "the inputs lead to a dimension 'r' = -1, which is none, for reshape");
   EXPECT_EQ(refusal({1, 2, 3, 4}, 1),
             "operation 12 of the plan, reshape, requires as many elements in the result: sizes or values of "
             "the inputs do not fit it, or the plan does not; operands [4], result [1, 3]");

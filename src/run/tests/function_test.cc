@@ -77,7 +77,7 @@ TEST_F(FunctionTest, RefusesWhatDoesNotFit) {
     ASSERT_FALSE(out);
     EXPECT_NE(out.error().message.find(part), std::string::npos) << out.error().message;
   };
-  refused({}, "is missing");
+  refused({}, "inputs 'input_ids', 'position_ids' are missing");
   Function::NamedTensors in = feed(1, 4);
   in[1].second.bytes.pop_back();
   refused(in, "input 'input_ids'");
