@@ -142,6 +142,22 @@ def test_what_differs_is_named(made):
     assert fields(done) == ["program.digest"]
 
 
+def test_two_receipts_are_compared(made):
+    folder, _ = made
+    np.save(folder / "other.npy", numbers(3, 4, seed=2))
+    (folder / "a.gguf").write_bytes(b"GGUF"), (folder / "b.gguf").write_bytes(b"GGUF")
+    for name in ("x", "other"):
+        path = folder / f"{name}.json"
+        given = ["--input", f"x={folder / name}.npy", "--receipt-path", path]
+        invar("infer", folder / "model.onnx", *given)
+    invar("diff", folder / "x.json", folder / "x.json")
+    done = invar("diff", folder / "x.json", folder / "other.json", "--json", code=1)
+    said = {f["what"]: f["how"] for f in done.json()["findings"]}
+    assert said["inputs"] == "1 of 1 differ: x"
+    assert said["outputs"] == "2 of 3 differ: big, soft"
+    assert "another question" in done.json()["cause"]
+
+
 def test_every_changed_field_is_found(made):
     folder, receipt = made
     assert invar_valid(folder, receipt)

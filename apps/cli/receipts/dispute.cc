@@ -11,6 +11,7 @@
 #include "dispute/compare.h"
 #include "dispute/judge.h"
 #include "generate/model/model_folder.h"
+#include "generate/tensors/tensors.h"
 #include "generate/verify/verify.h"
 #include "outputs/folders.h"
 #include "receipts/confine.h"
@@ -168,7 +169,7 @@ std::string json_of(const dispute::Ruling& r) {
 
 // A folder, or the name of a model on the hub where no file has it.
 bool is_model(const std::string& name) {
-  struct stat status {};
+  struct stat status{};
   if (::stat(name.c_str(), &status) == 0) return S_ISDIR(status.st_mode);
   return generate::is_hub_name(name.substr(0, name.find('@')));
 }
@@ -226,7 +227,7 @@ Result<dispute::Difference> difference_of_files(const DisputeCommand& c, Console
     INVAR_CHECK_OK(explain_parting(c, console, d));
     return d;
   }
-  const bool receipts = a.find("\"invar-receipt ") != a.npos;
+  const bool receipts = a.find("\"invar-receipt ") != a.npos || generate::is_tensor_receipt(a);
   if (c.receipt.empty() && !receipts && !(c.model.model_name + c.model.plan).empty())
     return bad_input(
         "these two files are compared without a model: leave --model-name and --plan out, or give --receipt");

@@ -93,6 +93,10 @@ Result<std::string> schema_of(const NamedText& file) {
   return std::string();
 }
 
+bool is_receipt(const std::string& schema) {
+  return schema.starts_with("invar-receipt") || schema.starts_with("invar-tensor-receipt");
+}
+
 }  // namespace
 
 Result<Difference> compare_traces(const Trace& a, const Trace& b) {
@@ -127,8 +131,7 @@ Result<Difference> compare_traces(const Trace& a, const Trace& b) {
 Result<Difference> compare_files(const NamedText& a, const NamedText& b) {
   INVAR_TRY(const std::string schema_a, schema_of(a));
   INVAR_TRY(const std::string schema_b, schema_of(b));
-  const bool receipt_a = schema_a.starts_with("invar-receipt"),
-             receipt_b = schema_b.starts_with("invar-receipt");
+  const bool receipt_a = is_receipt(schema_a), receipt_b = is_receipt(schema_b);
   if (receipt_a && receipt_b) {
     Difference d;
     INVAR_TRY(const receipt::Receipt left, read_receipt(a, d));

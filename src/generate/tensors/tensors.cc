@@ -2,6 +2,7 @@
 #include "generate/tensors/tensors.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "generate/engine/execution.h"
 #include "generate/onnx/compile_onnx.h"
@@ -119,12 +120,14 @@ Result<TensorAnswer> infer_tensors(CompiledModel program, const std::string& pat
   receipt::Receipt described;
   DiskReservation space;
   if (receipt_path) {
-    INVAR_TRY(const ModelLocation location, resolve(folder_of(path)));
+    // A label, also where the folder holds other models.
+    const Result<ModelLocation> location = resolve(folder_of(path));
+    const std::string folder = std::filesystem::weakly_canonical(folder_of(path)).filename().string();
     const Status bound = program.given ? plan::check_tensors(plan, path) : Status();
     if (!bound && bound.error().code != Code::not_covered) return bound.error();
     // Whoever verifies the receipt compiles the model, which computes these constants.
     if (!bound) observer.note("plan", bound.error().message);
-    INVAR_TRY(described, describe_program(plan, location.name));
+    INVAR_TRY(described, describe_program(plan, location ? location->name : folder));
     INVAR_TRY(space, reserve_receipt(*receipt_path, receipt::print(described).size()));
   }
   INVAR_TRY(LoadedFunction loaded, open_function(plan, program.folder, execution, program.hashed.get()));
