@@ -389,6 +389,21 @@ def gives_elements(folder, nodes, inputs, outputs, weights=()):
     return receipt
 
 
+def test_a_split_that_an_input_says(tmp_path):
+    nodes = [node("SplitToSequence", ["x", "parts"], ["s"])]
+    inputs = [value("x", F32, (3, 4)), value("parts", I64, [])]
+    outputs = [helper.make_tensor_sequence_value_info("s", F32, None)]
+    graph = helper.make_graph(nodes, "g", inputs, outputs)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    refused("compile", tmp_path / "m.onnx", code=3, names=["--bind parts=FILE.npy"])
+    np.save(tmp_path / "parts.npy", np.int64(2))
+    np.save(tmp_path / "x.npy", np.ones((3, 4), np.float32))
+    args = [a for n in ("x", "parts") for a in ("--input", f"{n}={tmp_path / n}.npy")]
+    invar("infer", tmp_path / "m.onnx", *args, "--tensors-output", tmp_path / "out")
+    assert [np.load(tmp_path / f"out/s.{i}.npy").shape for i in (0, 1)] == [(2, 4), (1, 4)]
+
+
 @pytest.mark.parametrize("rows", [3, "n"])
 @pytest.mark.parametrize("keepdims, split", [(1, "n2"), (1, ""), (0, "")])
 def test_parts_of_an_input(tmp_path, rows, keepdims, split):

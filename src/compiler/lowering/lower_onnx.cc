@@ -47,6 +47,15 @@ bool has_declared_shape(Type declared, Type computed) {
   return true;
 }
 
+// The operand that says a number of parts, or a position in a list; null: none does.
+Value decider_of_list(NodeOp node) {
+  const auto type = node.getOpType();
+  const unsigned at = type == "SequenceInsert" ? 2 : 1;
+  const bool decides = type == "SplitToSequence" || type == "SequenceAt" || type == "SequenceErase" ||
+                       type == "SequenceInsert";
+  return node.getDomain().empty() && decides && node.getInputs().size() > at ? node.getInputs()[at] : Value();
+}
+
 // What can be done about a node whose operator has no rule.
 const char* way_out(NodeOp node) {
   const bool standard = node.getDomain().empty(), of_lists = node.getOpType().contains("Sequence");
@@ -209,7 +218,11 @@ Status Conversion::check_supported(NodeOp op) {
   const ControlFlowEntry* flow = find_control_flow(op);
   const RuleRegistry::Entry* entry = RuleRegistry::all().find(op.getDomain(), op.getOpType());
   if (RuleRegistry::all().find_expansion(op.getDomain(), op.getOpType())) return {};
-  if (!entry && !flow) return not_covered(std::string("no reproducible kernel") + way_out(op));
+  if (!entry && !flow) {
+    const std::string refusal = std::string("no reproducible kernel") + way_out(op);
+    const Value decides = decider_of_list(op);
+    return decides ? node(op).not_constant(decides, refusal) : not_covered(refusal);
+  }
   const int64_t version = op.getVersion(), since = flow ? flow->since : entry->since;
   if (version >= since && version <= kNewestOpset) return {};
   return not_covered("covered are opsets " + std::to_string(since) + " to " + std::to_string(kNewestOpset));
