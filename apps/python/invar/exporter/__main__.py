@@ -83,7 +83,7 @@ def checked_ids(config):
 def export(folder, output, remember, ours):
     import torch
 
-    from invar.exporter import graph, trace
+    from invar.exporter import graph, program, trace
 
     torch.manual_seed(0)
     made_by = f"invar {ours}, {versions()}"
@@ -92,8 +92,8 @@ def export(folder, output, remember, ours):
     try:
         with torch.no_grad():
             logits = model(input_ids=torch.tensor([ids]), use_cache=False).logits[0].float()
-        program = graph.convert(trace.traced(model, remember))
-        nodes = graph.place_states(program.model, remember)
+        made = graph.convert(program.traced(model, remember))
+        nodes = graph.place_states(made.model, remember)
         if remember and not nodes:
             raise trace.NotTraceable("its attention is not that of AttentionInterface")
     except trace.NotTraceable as error:
@@ -103,10 +103,10 @@ def export(folder, output, remember, ours):
         raise Refusal(
             3, f"{type(model).__name__}{' at ' + where if where else ''}: {one_line(error)}"
         ) from None
-    program.model.metadata_props["invar.exporter"] = made_by
+    made.model.metadata_props["invar.exporter"] = made_by
     if remember:
-        program.model.metadata_props["invar.states"] = str(nodes)
-    program.save(str(output / "model.onnx"), external_data=True)
+        made.model.metadata_props["invar.states"] = str(nodes)
+    made.save(str(output / "model.onnx"), external_data=True)
     (output / LOGITS).write_bytes(logits.contiguous().numpy().astype("<f4").tobytes())
     copy_settings(Path(folder), output)
     return {

@@ -16,14 +16,37 @@ def _expm1(x):
 
 
 def convert(program):
-    """A torch.export.ExportedProgram of trace.Logits -> torch.onnx.ONNXProgram."""
+    """A torch.export.ExportedProgram of program.Logits -> torch.onnx.ONNXProgram."""
+    keep_numbers(program.graph)
     made = torch.onnx.export(
         program, dynamo=True, opset_version=OPSET, output_names=["logits"], verbose=False,
         custom_translation_table={torch.ops.aten.expm1.default: _expm1},
     )  # fmt: skip
     name_dimensions(made.model.graph)
     spell_scales(made.model.graph)
+    drop_positions(made.model.graph)
     return made
+
+
+def keep_numbers(graph):
+    """onnxscript takes x + 1e-8 for x, and x * 1.00001, where the number is a scalar. Such numbers
+    become rows of one element."""
+    aten = torch.ops.aten
+    neutral = {aten.add.Tensor: 0, aten.sub.Tensor: 0, aten.mul.Tensor: 1, aten.div.Tensor: 1}
+    for node in list(graph.nodes):
+        to, number = neutral.get(node.target), node.args[1] if len(node.args) > 1 else None
+        if to is None or not isinstance(number, float) or not 0 < abs(number - to) < 2e-5:
+            continue
+        with graph.inserting_before(node), node.meta["val"].fake_mode:
+            row = graph.call_function(aten.full.default, ([1], number))
+            row.meta["val"] = torch.full([1], number)
+        node.update_arg(1, row)
+
+
+def drop_positions(graph):
+    """Removes position_ids of a model that has no use for them."""
+    for value in [v for v in graph.inputs if v.name == "position_ids" and not v.uses()]:
+        graph.inputs.remove(value)
 
 
 def spell_scales(graph):
@@ -44,7 +67,8 @@ def name_dimensions(graph):
     ids = next(v for v in graph.inputs if v.name == "input_ids")
     if not isinstance(ids.shape[1], ir.SymbolicDim):
         raise ValueError(f"the trace holds for {ids.shape[1]} tokens alone")
-    names = dict(zip(map(str, ids.shape), ("batch", "seq"), strict=True))
+    rows = [ids, *(v for v in graph.inputs if v.name == "position_ids")]
+    names = {str(d): name for v in rows for d, name in zip(v.shape, ("batch", "seq"), strict=True)}
     values = [*graph.inputs, *(v for node in graph.all_nodes() for v in node.outputs)]
     for value in values:
         sizes = value.shape or ()

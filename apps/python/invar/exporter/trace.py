@@ -1,8 +1,7 @@
-"""A causal language model of transformers -> an exported program whose attention, linear attention
-and short convolutions are single operators, those for which Invar has rooms."""
+"""What stands for functions of transformers while a model is traced: attention, linear
+attention and short convolutions become single operators, those for which Invar has rooms."""
 
 import contextlib
-import inspect
 import sys
 
 import torch
@@ -20,7 +19,8 @@ class Window:
     """What stands for a causal mask: the layers hand it on to attention."""
 
     def __init__(self, size):
-        self.size = size  # keys that a query sees, itself among them; 0: all
+        # Keys that a query sees, itself among them; 0: all until it; None: another mask.
+        self.size = size
 
 
 def node(op, operands, shape, **attributes):
@@ -43,6 +43,8 @@ def attend(module, query, key, value, attention_mask, scaling=None, dropout=0.0,
     causal = getattr(module, "is_causal", True) if causal is None else causal
     if isinstance(attention_mask, Window):
         window = attention_mask.size
+        if window is None:
+            raise NotTraceable("its attention has a mask that is neither causal nor a window")
     elif attention_mask is None and causal:
         window = kwargs.get("sliding_window") or 0
     else:
@@ -72,7 +74,7 @@ def mask(*, mask_function, local_size=None, **kwargs):
             keys = torch.arange(i + 3)
             sees = torch.as_tensor(mask_function(zero, zero, zero + i, keys)).expand_as(keys)
             if not torch.equal(sees, (keys <= i) & ((keys > i - window) if window else keys >= 0)):
-                raise NotTraceable("its attention has a mask that is neither causal nor a window")
+                return Window(None)
     return Window(window)
 
 
@@ -174,6 +176,7 @@ REPLACED = {
     "mamba_selective_scan": selective_scan,
     "causal_conv1d_fn": convolve,
     "find_packed_sequence_indices": lambda position_ids: None,
+    "is_torchdynamo_compiling": lambda: True,  # else some make a mask of ones
 }
 
 
@@ -201,48 +204,3 @@ def replaced():
     finally:
         for module, function, old in before:
             setattr(module, function, old)
-
-
-class Logits(torch.nn.Module):
-    """input_ids and, with `positions`, position_ids, i64 [B, S] -> logits [B, S, vocabulary]."""
-
-    def __init__(self, model, positions):
-        super().__init__()
-        self.model, self.positions = model, positions
-
-    def forward(self, input_ids, position_ids=None):
-        given = {"position_ids": position_ids} if self.positions else {}
-        return self.model(input_ids=input_ids, use_cache=False, return_dict=True, **given).logits
-
-
-def traced(model, remember):
-    """The exported program. remember: for a graph with states, so with attention as a node, with
-    positions as an input where the model takes them, and for a batch where sequences stay apart;
-    else with the attention that transformers calls eager, of one sequence."""
-    positions = remember and "position_ids" in inspect.signature(model.forward).parameters
-    with replaced(), torch.no_grad():
-        model.set_attn_implementation(NAME if remember else "eager")
-        model.set_experts_implementation(NAME)
-        # Experts take rows of one axis, whatever the sequence (joins_sequences).
-        if remember and not any(hasattr(m, "_is_expert_parallel") for m in model.modules()):
-            program = exported(model, positions, 2)
-            if not joins_sequences(program):
-                return program
-        return exported(model, positions, 1)
-
-
-def exported(model, positions, sequences):
-    vocabulary = model.config.get_text_config().vocab_size
-    ids = torch.tensor([[5, 3, 9, 4, 7, 6, 8], [8, 4, 3, 5, 9, 6, 7]])[:sequences] % vocabulary
-    given = (ids, torch.arange(ids.shape[1]).expand_as(ids))[: 2 if positions else 1]
-    sizes = {1: torch.export.Dim.DYNAMIC} | ({0: torch.export.Dim.AUTO} if sequences > 1 else {})
-    return torch.export.export(
-        Logits(model, positions), given, dynamic_shapes=(sizes,) * len(given), strict=False
-    )
-
-
-def joins_sequences(program):
-    """Whether sequences of a batch become rows of one axis, which a session does not take: experts
-    do that."""
-    sizes = (d for n in program.graph.nodes for d in getattr(n.meta.get("val"), "shape", ()))
-    return any(isinstance(d, torch.SymInt) and len(d.node.expr.free_symbols) > 1 for d in sizes)
