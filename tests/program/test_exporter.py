@@ -202,14 +202,19 @@ def test_what_is_missing_is_named(tmp_path):
     refused(*asked, code=3, names=names, env=os.environ | {"INVAR_PYTHON": str(empty)})
 
 
-def test_a_model_of_transformers(tmp_path):
-    """Persimmon has no recipe: keys and values are states, and the receipt is verified."""
+# None has a recipe. Attention is that of transformers' interface, or written out by the model; the
+# last one counts its positions, too.
+@pytest.mark.parametrize("kind", ["persimmon", "gpt_neox_japanese", "trocr"])
+def test_a_model_of_transformers(tmp_path, kind):
+    """Keys and values are states, and the receipt is verified."""
     if MISSING:
-        pytest.skip(f"this Python lacks {', '.join(MISSING)}, which tests/requirements.txt leaves out")
+        pytest.skip(
+            f"this Python lacks {', '.join(MISSING)}, which tests/requirements.txt leaves out"
+        )
     sys.path.insert(0, str(ROOT / "tools/families"))
     from tiny_models import config_of, model_of
 
-    model_of(config_of("persimmon")).save_pretrained(tmp_path / "model")
+    model_of(config_of(kind)).save_pretrained(tmp_path / "model")
     for name in SETTINGS[2:]:
         shutil.copy(MODEL / name, tmp_path / "model")
     env = os.environ | {"INVAR_PYTHON": sys.executable, "PYTHONPATH": str(BUILD / "python")}

@@ -42,7 +42,13 @@ def versions():
 
 
 def one_line(error):
-    """The kind of an error and the first line of what it says."""
+    """The kind of an error and the first line of what it says. A pass of a converter hides what
+    went wrong in it, and torch which code holds for the traced number of tokens alone."""
+    while type(error).__name__ == "PassError" and error.__cause__ is not None:
+        error = error.__cause__
+    kind = getattr(error, "error_type", None)
+    if getattr(kind, "name", None) == "CONSTRAINT_VIOLATION":
+        return "the trace holds for one number of tokens alone: the model's code loops over them"
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
 
@@ -60,9 +66,16 @@ def module_of(error):
 
 def loaded(folder):
     import torch
-    from transformers import AutoModelForCausalLM
+    from transformers import AutoConfig, AutoModelForCausalLM
 
     try:
+        config = AutoConfig.from_pretrained(folder, local_files_only=True)
+        if getattr(config, "is_encoder_decoder", False):
+            raise Refusal(
+                3,
+                f"{folder}: it has an encoder, which would be left out; optimum-cli export onnx "
+                "takes both (docs/guide/models.md)",
+            )
         model = AutoModelForCausalLM.from_pretrained(
             folder, dtype=torch.float32, attn_implementation="eager", local_files_only=True,
             experts_implementation="batched_mm",
@@ -77,7 +90,8 @@ def checked_ids(config):
     special = {getattr(config, f"{n}_token_id", None) for n in ("pad", "eos", "bos")}
     plain = [i for i in range(min(config.vocab_size, 5000)) if i not in special]
     most = getattr(config, "max_position_embeddings", None) or CHECKED
-    return [plain[(i * i * 31 + i * 17 + 5) % len(plain)] for i in range(min(CHECKED, most))]
+    most = CHECKED if most < 0 else min(CHECKED, most)  # XLNet says -1
+    return [plain[(i * i * 31 + i * 17 + 5) % len(plain)] for i in range(most)]
 
 
 def export(folder, output, remember, ours):

@@ -175,7 +175,7 @@ class Walk(torch.fx.Interpreter):
 def with_rooms(program, config):
     """An exported program with attention written out -> a module with that as single operators."""
     length = getattr(config, "max_position_embeddings", None)
-    if not length or length > MOST_POSITIONS:
+    if not 0 < (length or 0) <= MOST_POSITIONS:
         raise trace.NotTraceable(
             f"its attention is written out, for {length or 'unknown'} positions"
         )
