@@ -188,7 +188,8 @@ inline Result<EncoderArchitecture> find_encoder_architecture(const json::Value& 
   const auto names = config.find("architectures"), type = config.find("model_type");
   if (!known)
     return not_covered(where + ": model_type " + (type ? short_text(*type) : "(absent)") +
-                       " is no encoder that is covered; docs/reference/encoders.md lists those");
+                       " is no encoder that is covered; docs/reference/encoders.md lists those; export "
+                       "another to ONNX (docs/guide/models.md)");
   EncoderArchitecture found = *known;
   if (!names || names->is_null()) return found;
   for (const char* end : {"Model", "ForMaskedLM", "ForPreTraining", "ForSequenceClassification"})
@@ -210,6 +211,10 @@ inline constexpr UncoveredArchitecture kUncovered[] = {
     {"rwkv", "recurrent layers"},
     {"deepseek_v4", "attention to compressed keys and to those that an indexer chooses"},
     {"kimi_k3", "residual connections that attention weighs"},
+    {"hy_v4", "attention to keys that an indexer chooses"},
+    {"cpmant", "a learned prompt before the tokens, and biases of positions"},
+    {"xlnet", "attention in both directions"},
+    {"xlstm", "recurrent layers"},
 };
 
 // Advice for a model that no family covers.

@@ -202,15 +202,19 @@ def test_what_is_missing_is_named(tmp_path):
     refused(*asked, code=3, names=names, env=os.environ | {"INVAR_PYTHON": str(empty)})
 
 
-# None has a recipe. Attention is that of transformers' interface, or written out by the model; the
-# last one counts its positions, too.
-@pytest.mark.parametrize("kind", ["persimmon", "gpt_neox_japanese", "trocr"])
-def test_a_model_of_transformers(tmp_path, kind):
-    """Keys and values are states, and the receipt is verified."""
+def needs_packages():
     if MISSING:
         pytest.skip(
             f"this Python lacks {', '.join(MISSING)}, which tests/requirements.txt leaves out"
         )
+
+
+# None has a recipe. Attention is that of transformers' interface, or written out by the model; the
+# last one, an encoder's type with a decoder's config, counts its positions.
+@pytest.mark.parametrize("kind", ["persimmon", "gpt_neox_japanese", "roberta"])
+def test_a_model_of_transformers(tmp_path, kind):
+    """Keys and values are states, and the receipt is verified."""
+    needs_packages()
     sys.path.insert(0, str(ROOT / "tools/families"))
     from tiny_models import config_of, model_of
 
@@ -225,3 +229,13 @@ def test_a_model_of_transformers(tmp_path, kind):
     )
     assert b"minutes for a large one" in done.err and b"in several" in done.err
     invar("verify", receipt)
+
+
+def test_an_encoder_is_not_left_out(tmp_path):
+    needs_packages()
+    model = tmp_path / "model"
+    model.mkdir()
+    config = {"model_type": "bigbird_pegasus", "is_encoder_decoder": True}
+    (model / "config.json").write_text(json.dumps(config))
+    asked = ("export", "--with-transformers", "--model-name", model, "--output", tmp_path / "out")
+    refused(*asked, "--python", sys.executable, code=3, names=["it has an encoder"])

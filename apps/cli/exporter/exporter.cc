@@ -180,7 +180,7 @@ std::string kept_export(const generate::ModelLocation& location) {
   h.update("export 1, " INVAR_VERSION "\n" + fs::weakly_canonical(location.folder, ec).string());
   std::vector<std::string> files;
   for (const auto& entry : fs::directory_iterator(location.folder, ec)) {
-    struct stat s {};
+    struct stat s{};
     if (::stat(entry.path().c_str(), &s) != 0 || !S_ISREG(s.st_mode)) continue;
     files.push_back("\n" + entry.path().filename().string() + " " + std::to_string(s.st_size) + " " +
                     std::to_string(s.st_mtim.tv_sec) + "." + std::to_string(s.st_mtim.tv_nsec));
@@ -200,8 +200,10 @@ std::optional<Error> why_no_recipe(const generate::ModelLocation& location) {
   if (!onnx_model || !onnx_model->empty()) return {};
   const auto text = read_file(folder + "/config.json");
   const Value config = text ? json::read_or_null(*text) : Value();
-  // An encoder writes no text; quantized weights have a way out that the refusal names.
-  if (checkpoint::encoder_type(config) || config.contains("quantization_config")) return {};
+  // An encoder writes no text, if it is not trained as a decoder; quantized weights have a way out
+  // that the refusal names.
+  const bool encoder = checkpoint::encoder_type(config) && !config.get("is_decoder").is_true();
+  if (encoder || config.contains("quantization_config")) return {};
   const Status described = checkpoint::check_recipe(folder);
   if (described || described.error().code != Code::not_covered) return {};
   return described.error();

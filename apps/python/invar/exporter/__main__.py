@@ -42,13 +42,13 @@ def versions():
 
 
 def one_line(error):
-    """The kind of an error and the first line of what it says. A pass of a converter hides what
-    went wrong in it, and torch which code holds for the traced number of tokens alone."""
+    """The kind of an error and the first line of what it says. A failed pass of the converter has a
+    cause; torch's line on a violated constraint says nothing to a user."""
     while type(error).__name__ == "PassError" and error.__cause__ is not None:
         error = error.__cause__
     kind = getattr(error, "error_type", None)
     if getattr(kind, "name", None) == "CONSTRAINT_VIOLATION":
-        return "the trace holds for one number of tokens alone: the model's code loops over them"
+        return "the trace holds for one number of tokens alone: its code makes a constant of that"
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
 

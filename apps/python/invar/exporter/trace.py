@@ -168,6 +168,17 @@ def experts(self, hidden_states, top_k_index, top_k_weights):
     return (y * top_k_weights[..., None]).sum(1)
 
 
+def dbrx_experts(self, hidden_states, top_k_index, top_k_weights):
+    """DbrxExperts.forward, which loops over the experts that some token has."""
+    shape = (self.num_experts, self.ffn_hidden_size, self.hidden_size)
+    gate, up, down = (getattr(self.mlp, name).view(shape) for name in ("w1", "v1", "w2"))
+    rows = hidden_states.reshape(-1, 1, 1, self.hidden_size)
+    gate, up = (expert_products(rows, w, top_k_index, False, None) for w in (gate, up))
+    y = (self.mlp.activation_fn(gate) * up)[:, :, None, :]
+    y = expert_products(y, down, top_k_index, True, None)
+    return (y * top_k_weights[..., None]).sum(1).view(hidden_states.shape)
+
+
 # Functions of modelling files by their names, and what they are while the model is traced.
 REPLACED = {
     "torch_chunk_gated_delta_rule": delta_rule,
@@ -178,6 +189,8 @@ REPLACED = {
     "find_packed_sequence_indices": lambda position_ids: None,
     "is_torchdynamo_compiling": lambda: True,  # else some make a mask of ones
 }
+
+METHODS = {("DbrxExperts", "forward"): dbrx_experts}
 
 
 @contextlib.contextmanager
@@ -195,12 +208,16 @@ def replaced():
     for name, module in list(sys.modules.items()):
         if not name.startswith("transformers.") or module is None:
             continue
-        for function, ours in REPLACED.items():
-            if function in vars(module):
-                before.append((module, function, vars(module)[function]))
-                setattr(module, function, ours)
+        found = [(module, function, ours) for function, ours in REPLACED.items()]
+        for (name, method), ours in METHODS.items():
+            if name in vars(module):
+                found.append((vars(module)[name], method, ours))
+        for place, function, ours in found:
+            if function in vars(place):
+                before.append((place, function, vars(place)[function]))
+                setattr(place, function, ours)
     try:
         yield
     finally:
-        for module, function, old in before:
-            setattr(module, function, old)
+        for place, function, old in reversed(before):
+            setattr(place, function, old)
