@@ -85,6 +85,7 @@ def test_written_attention_is_one_operator(weigh, scale, window, joined):
         lambda p, at: causal(p, at + at % 2),  # in pairs
         lambda p, at: causal(p - 0.01 * (at[:, None] - at), at),  # a bias of positions
         lambda p, at: causal(torch.tanh(p), at),
+        lambda p, at: causal(p, at) + p.sort().values,  # by what the tokens are
     ],
 )
 def test_other_scores_are_refused(weigh):

@@ -16,6 +16,7 @@ SAME = (
     aten.view.default, aten.reshape.default, aten.clone.default, aten.contiguous.default,
     aten.dropout.default, aten.to.dtype, aten.type_as.default, aten._to_copy.default,
 )  # fmt: skip
+OTHER = "its attention has scores that are no masked products"
 MOST_POSITIONS = 4096  # for which masks are computed, with a matrix of the square of it
 
 
@@ -122,16 +123,18 @@ def window_of(program, product, scale, softmax):
     scores = scores.view(masked.shape) * scale
     near = (masked - scores).abs() <= 1e-5 * (1 + scores.abs())
     if not torch.equal(weighs, sees.expand_as(weighs)) or not bool((near | ~sees).all()):
-        raise trace.NotTraceable("its attention has scores that are no masked products")
+        raise trace.NotTraceable(OTHER)
     return trace.Window(0 if size == length else size)
 
 
 def written(program, softmax):
-    """-> the product with the values and what it is part of, or None."""
-    shape = program.shape(softmax)
-    found, out = product_of(program, softmax), weighed_by(softmax)
-    if found is None or out is None or shape[-2:] != [program.length] * 2:
+    """-> the product with the values and what it is part of; None where keys are weighed by
+    none."""
+    if program.shape(softmax)[-2:] != [program.length] * 2:
         return None
+    found, out = product_of(program, softmax), weighed_by(softmax)
+    if found is None or out is None:
+        raise trace.NotTraceable(OTHER)
     product, scale = found
     window = window_of(program, product, scale, softmax)
     *added, q, k = product.args
