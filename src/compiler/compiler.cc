@@ -97,8 +97,8 @@ class Compiler {
     const char* name;
     int level;  // the lowest optimization level that runs the pass
     std::unique_ptr<Pass> (*pass)(Compiler&);
-    const char* completes = "";        // the dialect that is complete after the pass
-    bool Options::* wanted = nullptr;  // runs where this option asks for it, and has no number
+    const char* completes = "";       // the dialect that is complete after the pass
+    bool Options::*wanted = nullptr;  // runs where this option asks for it, and has no number
   };
   static llvm::ArrayRef<Stage> stages() {
     static const Stage all[] = {

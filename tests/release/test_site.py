@@ -236,7 +236,11 @@ def test_tables_of_speed():
     assert (
         "## A 2.0\n" in text and "### norm on A 2.0\n" in text and "### norm on G (A 2.0)" in text
     )
-    assert "beside T 2 (x), 2026-01-01" in text and "1,024 MiB" in text and "kept 0.40 of 2 proc" in text
+    assert (
+        "beside T 2 (x), 2026-01-01" in text
+        and "1,024 MiB" in text
+        and "kept 0.40 of 2 proc" in text
+    )
     # The overview has a row for each file; the ratio that was disturbed does not count.
     assert "| A 2.0 | 2026-01-01 | T 2 (x) | 4 | 0.75 | 1.00 | 1.25 |" in text
     assert "| G (A 2.0) | 2026-01-01 | – | 1 | – | – | – |" in text

@@ -180,7 +180,7 @@ std::string kept_export(const generate::ModelLocation& location) {
   h.update("export 1, " INVAR_VERSION "\n" + fs::weakly_canonical(location.folder, ec).string());
   std::vector<std::string> files;
   for (const auto& entry : fs::directory_iterator(location.folder, ec)) {
-    struct stat s{};
+    struct stat s {};
     if (::stat(entry.path().c_str(), &s) != 0 || !S_ISREG(s.st_mode)) continue;
     files.push_back("\n" + entry.path().filename().string() + " " + std::to_string(s.st_size) + " " +
                     std::to_string(s.st_mtim.tv_sec) + "." + std::to_string(s.st_mtim.tv_nsec));

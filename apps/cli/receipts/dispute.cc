@@ -169,7 +169,7 @@ std::string json_of(const dispute::Ruling& r) {
 
 // A folder, or the name of a model on the hub where no file has it.
 bool is_model(const std::string& name) {
-  struct stat status{};
+  struct stat status {};
   if (::stat(name.c_str(), &status) == 0) return S_ISDIR(status.st_mode);
   return generate::is_hub_name(name.substr(0, name.find('@')));
 }

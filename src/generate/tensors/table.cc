@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "base/file/file.h"
+#include "base/text/display.h"
 #include "base/text/read_float.h"
 #include "base/text/utf8.h"
 
@@ -22,6 +23,11 @@ constexpr std::pair<std::string_view, std::string_view> kOtherFiles[] = {
     {"\x1f\x8b", "compressed by gzip"},
     {"\xff\xfe", "text in UTF-16"},
     {"\xfe\xff", "text in UTF-16"}};
+
+// A name or a cell, on one line.
+std::string shown(const std::string& text) {
+  return "\"" + excerpt(text) + "\"";
+}
 
 // Records of fields, with the line where each record begins.
 class CsvReader {
@@ -105,7 +111,7 @@ class CellReader {
       case DType::i32: return whole<int32_t>(row, column, out);
       case DType::boolean: return truth(row, column, out);
       default:
-        return not_covered(table_.path + ": column \"" + table_.names[column] + "\": the model reads " +
+        return not_covered(table_.path + ": column " + shown(table_.names[column]) + ": the model reads " +
                            std::string(name_of(type)) +
                            ", which tables have not: give --input and --tensors-output");
     }
@@ -114,8 +120,8 @@ class CellReader {
  private:
   Error wrong(size_t row, size_t column, const char* what) const {
     return bad_input(table_.path + ": row " + std::to_string(row + 1) + " (line " +
-                     std::to_string(table_.lines[row]) + "), column \"" + table_.names[column] + "\": \"" +
-                     table_.cells[row][column] + "\" is " + what);
+                     std::to_string(table_.lines[row]) + "), column " + shown(table_.names[column]) + ": " +
+                     shown(table_.cells[row][column]) + " is " + what);
   }
   template <class T>
   static void put(T v, std::vector<std::byte>& out) {
@@ -173,7 +179,7 @@ constexpr size_t kMaxListed = 32;  // names of columns in one error
 
 std::string text_of(const std::vector<size_t>& columns, const std::vector<std::string>& names) {
   std::string text;
-  for (const size_t i : columns) text += (text.empty() ? "\"" : ", \"") + names[i] + "\"";
+  for (const size_t i : columns) text += (text.empty() ? "" : ", ") + shown(names[i]);
   return text;
 }
 
@@ -283,8 +289,8 @@ Result<Table> parse_csv(std::string_view text, const std::string& path) {
   for (size_t i = 0; i < table.names.size(); ++i) {
     if (std::find(table.names.begin(), table.names.begin() + static_cast<std::ptrdiff_t>(i),
                   table.names[i]) != table.names.begin() + static_cast<std::ptrdiff_t>(i))
-      return bad_input(path + ": line 1, column " + std::to_string(i + 1) + ": \"" + table.names[i] +
-                       "\" names two columns");
+      return bad_input(path + ": line 1, column " + std::to_string(i + 1) + ": " + shown(table.names[i]) +
+                       " names two columns");
   }
   while (!reader.at_end()) {
     const size_t line = reader.line();
@@ -297,7 +303,7 @@ Result<Table> parse_csv(std::string_view text, const std::string& path) {
     for (size_t i = 0; i < cells.size(); ++i)
       if (valid_prefix(cells[i]) != cells[i].size())
         return bad_input(path + ": row " + std::to_string(table.cells.size() + 1) + " (line " +
-                         std::to_string(line) + "), column \"" + table.names[i] + "\": not UTF-8");
+                         std::to_string(line) + "), column " + shown(table.names[i]) + ": not UTF-8");
     table.cells.push_back(std::move(cells));
     table.lines.push_back(line);
   }

@@ -54,7 +54,8 @@ INVAR_INLINE void each_number(const CodedPanels<Q>& g, int64_t end, Sink sink) {
           for (int i = 0; i < NV * kW * static_cast<int>(sizeof *word); i += 64)
             __builtin_prefetch(reinterpret_cast<const char*>(word + w * kTileColumns) + kCodesAhead + i);
       }
-      Q::template unit<NV>(word, c, [&](int j, F(&w)[NV]) __attribute__((always_inline)) { sink(k + j, w); });
+      Q::template unit<NV>(
+          word, c, [&](int j, F(&w)[NV]) __attribute__((always_inline)) { sink(k + j, w); });
     }
   }
 }
@@ -71,12 +72,11 @@ template <class Q>
 [[gnu::noinline]] void widen(CodedPanels<Q> g, int64_t k, float* to) {
   constexpr int kTaken = kVectorsPerPanel < 4 ? kVectorsPerPanel : 4;
   for (int first = 0; first < kVectorsPerPanel; first += kTaken)
-    each_number<kTaken, false>(g.skip(g, first), k,
-                               [&](int64_t i, F(&w)[kTaken]) __attribute__((always_inline)) {
+    each_number<kTaken, false>(
+        g.skip(g, first), k, [&](int64_t i, F(&w)[kTaken]) __attribute__((always_inline)) {
 #pragma GCC unroll 32
-                                 for (int v = 0; v < kTaken; ++v)
-                                   store(to + i * kPanel + (first + v) * kW, w[v]);
-                               });
+          for (int v = 0; v < kTaken; ++v) store(to + i * kPanel + (first + v) * kW, w[v]);
+        });
 }
 
 // The constants of the groups of a coding.

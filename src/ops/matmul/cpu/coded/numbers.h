@@ -120,10 +120,12 @@ struct FewBits : WithScaleAndAddend {
   // Words of 16 bits lie in the higher half of the lanes.
   template <int NV>
   INVAR_INLINE void load(const Word* word, I (&x)[NV]) {
-    if constexpr (kUnit.word_bits == 32) return load_words(word, x);
+    if constexpr (kUnit.word_bits == 32) {
+      load_words(word, x);
+    } else {
 #pragma GCC unroll 32
-    for (int v = 0; v < NV && kUnit.word_bits == 16; ++v)
-      x[v] = bits(load_bf16(reinterpret_cast<const uint16_t*>(word) + v * kW));
+      for (int v = 0; v < NV; ++v) x[v] = bits(load_bf16(word + v * kW));
+    }
   }
 #if INVAR_ISA_AVX512
   // Of the code kField above the lowest bits, and above those of the higher halves.
@@ -157,42 +159,53 @@ struct FewBits : WithScaleAndAddend {
 #pragma GCC unroll 3
     for (int i = 0; i < kWords; ++i) {
       load<NV>(word + i * kTileColumns, x);
+      if constexpr (kUnit.spare() > 0) {
 #pragma GCC unroll 32
-      for (int v = 0; v < NV && kUnit.spare(); ++v)
-        last[v] = bit_or(shift_right<1>(last[v]), bit_and(x[v], set1_i(INT32_MIN)));
+        for (int v = 0; v < NV; ++v)
+          last[v] = bit_or(shift_right<1>(last[v]), bit_and(x[v], set1_i(INT32_MIN)));
+      }
 #if INVAR_ISA_AVX512
 #pragma GCC unroll 5
       for (int j = 0; j < kFields; j += kBits == 2 ? 4 : 1) {
         if constexpr (kBits == 2) {
-          give(j, [&](int v) __attribute__((always_inline)) { return low<0>(x[v]); });
-          give(j + 1, [&](int v) __attribute__((always_inline)) { return low<1>(x[v]); });
-          give(j + 2, [&](int v) __attribute__((always_inline)) { return high<0>(x[v]); });
-          give(j + 3, [&](int v) __attribute__((always_inline)) { return high<1>(x[v]); });
+          give(
+              j, [&](int v) __attribute__((always_inline)) { return low<0>(x[v]); });
+          give(
+              j + 1, [&](int v) __attribute__((always_inline)) { return low<1>(x[v]); });
+          give(
+              j + 2, [&](int v) __attribute__((always_inline)) { return high<0>(x[v]); });
+          give(
+              j + 3, [&](int v) __attribute__((always_inline)) { return high<1>(x[v]); });
         } else {
-          give(i * kFields + j, [&](int v) __attribute__((always_inline)) { return high<0>(x[v]); });
+          give(
+              i * kFields + j, [&](int v) __attribute__((always_inline)) { return high<0>(x[v]); });
         }
 #pragma GCC unroll 32
         for (int v = 0; v < NV; ++v) x[v] = shift_right < kBits == 2 ? 4 : 3 > (x[v]);
       }
 #else
+      if constexpr (kUnit.word_bits == 16) {
 #pragma GCC unroll 32
-      for (int v = 0; v < NV && kUnit.word_bits == 16; ++v) x[v] = shift_right<16>(x[v]);
+        for (int v = 0; v < NV; ++v) x[v] = shift_right<16>(x[v]);
+      }
 #pragma GCC unroll 16
       for (int j = 0; j < kFields; ++j) {
-        give(i * kFields + j, [&](int v) __attribute__((always_inline)) { return number(x[v]); });
+        give(
+            i * kFields + j, [&](int v) __attribute__((always_inline)) { return number(x[v]); });
 #pragma GCC unroll 32
         for (int v = 0; v < NV; ++v) x[v] = shift_right<kBits>(x[v]);
       }
 #endif
     }
     if constexpr (kUnit.spare()) {
-      give(kDeep - 1, [&](int v) __attribute__((always_inline)) {
+      give(
+          kDeep - 1, [&](int v) __attribute__((always_inline)) {
 #if INVAR_ISA_AVX512
-        return high<0>(shift_right<16 - kBits>(last[v]));
+            return high<0>(shift_right<16 - kBits>(last[v]));
 #else
         return number(shift_right<32 - kBits>(last[v]));
 #endif
-      });
+          });
     }
   }
 };
@@ -263,7 +276,9 @@ struct TableOf16 : WithScaleAndAddend {
   }
 #if INVAR_ISA_AVX512
   // Of places in the lowest bits of words, and of their higher halves.
-  INVAR_INLINE F low(I x) { return {_mm512_permutexvar_ps(x.v, _mm512_load_ps(kTables.at))}; }
+  INVAR_INLINE F low(I x) {
+    return {_mm512_permutexvar_ps(x.v, _mm512_load_ps(kTables.at))};
+  }
   INVAR_INLINE F high(I x) {
     if (!kShort) return low(shift_right<16>(x));
     return {_mm512_castsi512_ps(
@@ -328,11 +343,12 @@ template <class Q, class To>
 struct Rounded : Q {
   template <int NV, class C, class Sink>
   INVAR_INLINE void unit(const uint32_t* word, const C& c, Sink sink) {
-    Q::template unit<NV>(word, c, [&](int k, F(&w)[NV]) __attribute__((always_inline)) {
+    Q::template unit<NV>(
+        word, c, [&](int k, F(&w)[NV]) __attribute__((always_inline)) {
 #pragma GCC unroll 32
-      for (int v = 0; v < NV; ++v) w[v] = To::round(w[v]);
-      sink(k, w);
-    });
+          for (int v = 0; v < NV; ++v) w[v] = To::round(w[v]);
+          sink(k, w);
+        });
   }
 };
 
