@@ -74,8 +74,9 @@ def _numbers(values: np.ndarray, dtype: Any, column: str | None = None) -> np.nd
         pass
     for at, cell in np.ndenumerate(values):
         try:
-            if np.asarray(cell, to) != cell and to.kind != "f":
-                raise ValueError
+            with np.errstate(invalid="ignore"):  # NaN is no integer
+                if np.asarray(cell, to) != cell and to.kind != "f":
+                    raise ValueError
         except (TypeError, ValueError, OverflowError):
             kind = "number" if to.kind == "f" else "integer, which the model reads"
             name = repr(column) if len(at) == 1 else at[1] + 1
