@@ -114,7 +114,7 @@ def test_sizes_below_0_are_named_alike():
     for module in modules(SHAPED):
         with pytest.raises(invar.BadInput) as e:
             called(module, X, wrong)
-        assert str(e.value) == str(native.value)
+        assert str(native.value).startswith(str(e.value))  # and names the node
 
 
 def test_slices_at_computed_places_are_clamped():

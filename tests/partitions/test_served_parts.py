@@ -70,7 +70,8 @@ def worker_of(command):
 
 @pytest.mark.parametrize("what", LOST)
 def test_a_batch_that_loses_a_worker_goes_on_later(options, tmp_path, what):
-    file, results = write(tmp_path / "in.jsonl", LONG), tmp_path / "results"
+    more = [one | {"custom_id": f"more-{one['custom_id']}"} for one in LONG]  # is not over too soon
+    file, results = write(tmp_path / "in.jsonl", LONG + more), tmp_path / "results"
     batch(file, tmp_path / "one", options)
     slowly = [*options[:-1], 1, "--n-partitions", 2, *WORKERS]
     command = subprocess.Popen(

@@ -81,7 +81,9 @@ class Scope:
 
 class Program:
     def __init__(self, model, choices, marks):
-        self.opsets = {o.domain.replace("ai.onnx", ""): o.version for o in model.opset_import}
+        self.opsets = {
+            "" if o.domain == "ai.onnx" else o.domain: o.version for o in model.opset_import
+        }
         self.marks = marks
         top = self.top = Scope(model.graph, None)
         dims = {}

@@ -6,7 +6,6 @@ import pickle
 import sys
 
 import numpy as np
-import pandas as pd
 import pytest
 from conftest import cpu_isas
 
@@ -21,6 +20,7 @@ import invar  # noqa: E402
 import invar.sklearn  # noqa: E402
 import onnx  # noqa: E402
 import onnxruntime  # noqa: E402
+import pandas as pd  # noqa: E402
 import pyarrow.parquet  # noqa: E402
 import test_wrong_tables  # noqa: E402
 
