@@ -195,7 +195,7 @@ void check_formats() {
           usual =
               std::all_of(numbers.begin() + n * f.block, numbers.begin() + (n + 1) * f.block, [](float x) {
                 const float size = std::abs(x);
-                return size < 0x1p60f && (size == 0 || size >= 0x1p-125f);
+                return size < 0x1p100f && (size == 0 || size >= 0x1p-125f);
               });
         }
       const weights::PackedRows rows{&f, blocks.data(), k, k / f.block * f.bytes, columns[i], 0, 0};

@@ -67,20 +67,21 @@ class Packer {
       const float d = scale_of(coding_, x.d);
       for (int first = 0; first < block_; first += group) {
         const int g = first / coding_.group;
-        const float scale = coding_.has_groups ? d * static_cast<float>(x.s[g] - 128) : d;
+        float scale = coding_.has_groups ? d * static_cast<float>(x.s[g] - 128) : d;
         const float addend = addend_of(x, scale, g);
         const int64_t k = at * block_ + first;
         std::copy_n(x.q + first, group, to.q.begin() + k);
         take_largest(x.q + first, group, scale, addend, to);
+        if (are_zeros(x.q + first, group)) scale = 0;
         const int64_t in_part = CodeTiles::kColumns / tiles_.parts;
         for (int64_t p = k / in_part; p * in_part < k + group; ++p)
           to.scale[static_cast<size_t>(p)] = scale, to.addend[static_cast<size_t>(p)] = addend;
       }
     }
-    const int32_t e = num::exact16_scale(to.largest);
-    if (e >= CodeTiles::kLeastScale) return;
-    for (float& s : to.scale) s = std::ldexp(s, CodeTiles::kEnlarged);
-    for (float& a : to.addend) a = std::ldexp(a, CodeTiles::kEnlarged);
+    const int by = CodeTiles::enlarged_by(num::exact16_scale(to.largest));
+    if (by == 0) return;
+    for (float& s : to.scale) s = std::ldexp(s, by);
+    for (float& a : to.addend) a = std::ldexp(a, by);
   }
 
  private:
@@ -90,6 +91,12 @@ class Packer {
     if (!coding_.has_e) return scale * static_cast<float>(-coding_.zero);
     const float half = num::f32_from_f16(x.e);
     return coding_.has_groups ? -(half * static_cast<float>(x.m[g])) : half;
+  }
+  // Small floats that are 0.
+  bool are_zeros(const uint8_t* q, int n) const {
+    const unsigned magnitude = (1u << (coding_.bits - 1)) - 1;
+    return coding_.codes != Codes::integers &&
+           std::all_of(q, q + n, [&](uint8_t one) { return (one & magnitude) == 0; });
   }
   // A number is monotone in its integer, and its magnitude in that of a small float.
   void take_largest(const uint8_t* q, int n, float scale, float addend, Row& to) const {

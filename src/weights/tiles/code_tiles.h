@@ -21,11 +21,14 @@ namespace invar::weights {
 // the high halves of its bytes; words 4 v to 4 v + 3 at 2048 v + 16 t.
 //
 // Behind the tiles, which lie row of tiles after row, is the scale e of each row as exact16 rounds
-// it (exact16.1). Where e is below kLeastScale, S and A are 2^64 times what they are: exact, since
-// no number is rounded that is below the normal ones.
+// it (exact16.1). S and A are 2^enlarged_by(e) times what they are. That is exact where it matters:
+// no number is rounded that is below the normal ones, and what becomes subnormal in rows made
+// smaller is far below what counts. So kernels may multiply S by up to 2^24: scales of integers are
+// at most 2^90 (packed_matrix.h), and those of floats about as large as a number of the row, or 0
+// where all of these are 0.
 struct CodeTiles {
   static constexpr int kRows = 64, kColumns = 128, kThreads = 128, kRowsApart = 8;
-  static constexpr int32_t kLeastScale = -100, kEnlarged = 64;
+  static constexpr int32_t enlarged_by(int32_t e) { return e < -100 ? 64 : e > 60 ? -64 : 0; }
 
   Codes codes = Codes::integers;
   Rounding rounding = Rounding::none;

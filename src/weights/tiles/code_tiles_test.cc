@@ -41,6 +41,7 @@ struct Packed {
       return x;
     };
     const float scale = factor(0);
+    EXPECT_TRUE(std::isfinite(scale * 0x1p24f));
     const float addend = tiles.has_addends ? factor(1) : scale * static_cast<float>(-tiles.zero);
     const float x = tiles.codes == Codes::integers ? std::fma(static_cast<float>(code), scale, addend)
                     : tiles.codes == Codes::e4m3   ? e4m3(code) * scale
@@ -49,7 +50,7 @@ struct Packed {
     const float rounded = tiles.rounding == Rounding::bf16  ? num::f32_from_bf16(num::bf16_from_f32(x))
                           : tiles.rounding == Rounding::f16 ? num::f32_from_f16(num::f16_from_f32(x))
                                                             : x;
-    return scales()[row] < CodeTiles::kLeastScale ? std::ldexp(rounded, -CodeTiles::kEnlarged) : rounded;
+    return std::ldexp(rounded, -CodeTiles::enlarged_by(scales()[row]));
   }
 };
 
@@ -61,10 +62,15 @@ void expect_numbers(const std::string& name, const PackedRows& rows, const std::
     uint32_t largest = 0;
     int64_t differ = 0;
     for (int64_t i = 0; i < k; ++i) {
-      const float x = numbers[static_cast<size_t>(r * k + i)];
-      // Zeros have no sign there: products do not know it.
-      differ += num::f32_bits(packed.number(r, i) + 0.0f) != num::f32_bits(x + 0.0f);
-      largest = std::max(largest, num::f32_bits(x) & 0x7fffffff);
+      largest = std::max(largest, num::f32_bits(numbers[static_cast<size_t>(r * k + i)]) & 0x7fffffff);
+    }
+    const int32_t e = num::exact16_scale(largest);
+    for (int64_t i = 0; i < k; ++i) {
+      // What was made smaller or larger has the same integers; zeros have no sign there.
+      const float x = numbers[static_cast<size_t>(r * k + i)], y = packed.number(r, i);
+      const auto integer = [&](float of) { return std::nearbyint(std::ldexp(static_cast<double>(of), -e)); };
+      differ += CodeTiles::enlarged_by(e) ? integer(x) != integer(y)
+                                          : num::f32_bits(x + 0.0f) != num::f32_bits(y + 0.0f);
     }
     EXPECT_EQ(differ, 0) << name << ", row " << r;
     EXPECT_EQ(packed.scales()[r], num::exact16_scale(largest)) << name << ", row " << r;
@@ -117,14 +123,20 @@ TEST(CodeTiles, HoldTheNumbersOfMatricesInParts) {
   }
 }
 
-// Rows of numbers so small that the scale of their integers is no number of binary32.
-TEST(CodeTiles, EnlargeTheSmallest) {
+// Rows of numbers so small that the scale of their integers is no number of binary32, and so large
+// that kernels could not multiply their scales.
+TEST(CodeTiles, MakeTheSmallestLargerAndTheLargestSmaller) {
   const Format& f = *find_format(std::string_view("MXFP4"));
-  std::vector<uint8_t> bytes(64 * 4 * 17, 0x35);
-  for (size_t b = 0; b < bytes.size(); b += 17) bytes[b] = static_cast<uint8_t>(b / 17 % 23);
-  std::vector<float> numbers(64 * 128);
-  for (size_t b = 0; b < bytes.size() / 17; ++b) f.unpack(bytes.data() + b * 17, numbers.data() + b * 32);
-  expect_numbers("MXFP4", {&f, bytes.data(), 128, 4 * 17, 64}, numbers);
+  for (const int first : {0, 210, 232}) {
+    std::vector<uint8_t> bytes(64 * 4 * 17, 0x35);
+    for (size_t b = 0; b < bytes.size() / 17; ++b) {
+      bytes[17 * b] = static_cast<uint8_t>(first + b % 23);
+      if (b % 5 == 1) bytes[17 * b] = 254, std::fill_n(&bytes[17 * b + 1], 16, b % 2 ? 0x80 : 0x08);
+    }
+    std::vector<float> numbers(64 * 128);
+    for (size_t b = 0; b < bytes.size() / 17; ++b) f.unpack(bytes.data() + b * 17, numbers.data() + b * 32);
+    expect_numbers("MXFP4", {&f, bytes.data(), 128, 4 * 17, 64}, numbers);
+  }
 }
 
 TEST(CodeTiles, AreNotMadeOfWhatNoKernelReads) {

@@ -18,6 +18,10 @@ struct Ring {
   __device__ void next() {
     if (++at == stages) at = 0, phase ^= 1;
   }
+  __device__ void skip(uint32_t count) {  // at most as many as there are
+    at += count;
+    if (at >= stages) at -= stages, phase ^= 1;
+  }
 };
 
 // kConsumers warpgroups of kArrivals arrivals each multiply; the first kProducers threads of one

@@ -14,16 +14,18 @@ __device__ inline GemvTile gemv_tile_at(const GemvWork& w, int unit, int last) {
   const int tile = unit / w.chunks, chunk = unit % w.chunks, rest = last - unit;
   return {tile / w.row_blocks, tile % w.row_blocks, chunk, rest < w.chunks - chunk ? chunk + rest : w.chunks};
 }
-// Calls f for units `from` to `to` of a block.
-template <class Fn>
+// Calls f for every kStep-th unit of a block, from `from` on, before `to`.
+template <int kStep, class Fn>
 __device__ inline void for_gemv_units(const GemvWork& w, int from, int to, Fn f) {
+  if (from >= to) return;
   GemvTile at = gemv_tile_at(w, from, to);
-  for (int unit = from; unit < to; ++unit) {
+  for (int unit = from; unit < to; unit += kStep) {
     f(at);
-    if (++at.chunk < w.chunks) continue;
-    at.chunk = 0;
-    if (++at.row_block < w.row_blocks) continue;
-    at.row_block = 0, ++at.column;
+    at.chunk += kStep;
+    while (at.chunk >= w.chunks) {
+      at.chunk -= w.chunks;
+      if (++at.row_block == w.row_blocks) at.row_block = 0, ++at.column;
+    }
   }
 }
 // Calls f(tile, unit) for the tiles and parts of tiles of this block.
@@ -42,34 +44,32 @@ __device__ inline int64_t gemv_row_tile(const GemvTile& at, int groups, int grou
   return tile < tiles ? tile : tiles - 1;
 }
 
-// One thread fills stages: weights(tile, stage, full), then rows(tile, stage, full). Packed weights
-// may be read before the grids ahead have ended: a ring of them, and w.units_ahead more are brought
-// into the L2 cache by prefetch(tile).
-template <class Weights, class Prefetch, class Rows>
+// Fills stages: weights(tile, stage, full), then rows(tile, stage, full). kProducers threads, each
+// of a warp of its own, take turns; this one begins with stage `which`. Packed weights may be read
+// before the grids ahead have ended: a ring of them, and prefetch(tile) brings w.units_ahead more
+// into the L2 cache.
+template <int kProducers = 1, class Weights, class Prefetch, class Rows>
 __device__ inline void produce_gemv_units(const GemvWork& w, bool packed, Ring ring, Weights weights,
-                                          Prefetch prefetch, Rows rows) {
+                                          Prefetch prefetch, Rows rows, int which = 0) {
   const int first = w.first_unit(blockIdx.x), last = w.first_unit(blockIdx.x + 1);
   const int stages = static_cast<int>(ring.stages);
   const int ahead = !packed ? 0 : last - first < stages ? last - first : stages;
-  uint32_t stage = 0;
-  for_gemv_units(w, first, first + ahead, [&](const GemvTile& at) {
+  int stage = which;
+  for_gemv_units<kProducers>(w, first + which, first + ahead, [&](const GemvTile& at) {
     weights(at, ring.memory + stage * ring.bytes, ring.full + stage * 8);
-    ++stage;
+    stage += kProducers;
   });
   const int rest = packed ? last - first - ahead : 0;
   const int beyond = rest < w.units_ahead ? rest : w.units_ahead;
-  for_gemv_units(w, first + ahead, first + ahead + beyond, prefetch);
+  for_gemv_units<kProducers>(w, first + ahead + which, first + ahead + beyond, prefetch);
   wait_for_previous_grid();
-  int left = ahead;  // stages that have their weights
-  for_gemv_units(w, first, last, [&](const GemvTile& at) {
+  stage = which, ring.skip(which);
+  for_gemv_units<kProducers>(w, first + which, last, [&](const GemvTile& at) {
     const uint32_t to = ring.stage_now(), full = ring.full_now();
     wait_barrier(ring.empty_now(), ring.phase ^ 1);
-    if (left == 0)
-      weights(at, to, full);
-    else
-      --left;
+    if (stage >= ahead) weights(at, to, full);
     rows(at, to, full);
-    ring.next();
+    stage += kProducers, ring.skip(kProducers);
   });
 }
 

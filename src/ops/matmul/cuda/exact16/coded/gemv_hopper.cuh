@@ -21,7 +21,7 @@ constexpr int coded_groups(int rows) {
 
 // kParts: factors of a tile (CodeTiles).
 template <weights::Codes kCodes, int kBits, int kParts, int kRows>
-struct CodedGemv : ProductFrame<coded_groups(kRows), kWarpgroup / kWarp, 1, 24, kCodedMemory,
+struct CodedGemv : ProductFrame<coded_groups(kRows), kWarpgroup / kWarp, kWarpgroup, 24, kCodedMemory,
                                 kRows == 64 ? 56 : 0, kRows == 64 ? 224 : 0, true> {
   static constexpr int kGroups = coded_groups(kRows);
   static constexpr int kEmptyArrivals = kWarpgroup / kWarp;  // of the one that a stage is for
@@ -34,24 +34,37 @@ struct CodedGemv : ProductFrame<coded_groups(kRows), kWarpgroup / kWarp, 1, 24, 
 
   __device__ uint32_t stage_bytes() const { return (kActivations + form.tile_bytes + 1023) / 1024 * 1024; }
   __device__ uint32_t stages() const {
-    const uint32_t most = (kCodedMemory - kJoined) / stage_bytes();
+    const uint32_t most = (kCodedMemory - kJoined) / stage_bytes() / kTurns * kTurns;
     return most < CodedGemv::kStages ? most : CodedGemv::kStages;
   }
 
-  __device__ const uint8_t* tile_at(const GemvTile& at) const {
-    const ExactTogether::One& one = in.of[product_of(in, at.column)];
-    return one.b.blocks + (int64_t{at.column - one.first} * w.chunks + at.chunk) * form.tile_bytes;
-  }
+  // Codes are few bytes, so one thread could not ask for them as fast as they come. One of kTurns
+  // threads alone fills a stage: none then meets a barrier of another's earlier turn.
+  static constexpr int kTurns = kRows <= 16 ? 4 : 2;
   __device__ void produce(Ring ring) const {
-    const auto weights = [&](const GemvTile& at, uint32_t to, uint32_t full) {
-      expect_bytes(full, kActivations + form.tile_bytes);
-      copy_bulk_once(to + kActivations, tile_at(at), form.tile_bytes, full);
+    const int turn = threadIdx.x % kWarpgroup / kWarp;
+    if (threadIdx.x % kWarp != 0 || turn >= kTurns) return;
+    int column = -1;
+    const uint8_t* tiles = nullptr;  // of that column
+    const auto tile_at = [&](const GemvTile& at) {
+      if (at.column != column) {
+        const ExactTogether::One& one = in.of[product_of(in, column = at.column)];
+        tiles = one.b.blocks + int64_t{column - one.first} * w.chunks * form.tile_bytes;
+      }
+      return tiles + int64_t{at.chunk} * form.tile_bytes;
     };
-    produce_gemv_units(
-        w, true, ring, weights, [&](const GemvTile& at) { prefetch_bulk(tile_at(at), form.tile_bytes); },
+    produce_gemv_units<kTurns>(
+        w, true, ring,
         [&](const GemvTile& at, uint32_t to, uint32_t full) {
-          copy_bulk(to, in.a.block(0, gemv_row_tile(at, 1, 0, in.a.tiles), at.chunk), kActivations, full);
-        });
+          expect_bytes(full, kActivations + form.tile_bytes);
+          copy_bulk_once(to + kActivations, tile_at(at), form.tile_bytes, full);
+        },
+        [&](const GemvTile& at) { prefetch_bulk(tile_at(at), form.tile_bytes); },
+        [&](const GemvTile& at, uint32_t to, uint32_t full) {
+          const int64_t block = gemv_row_tile(at, 1, 0, in.a.tiles) * w.chunks + at.chunk;
+          copy_bulk(to, in.a.blocks + block * kActivations, kActivations, full);
+        },
+        turn);
   }
 
   // The thread's columns in a tile.
@@ -78,7 +91,7 @@ struct CodedGemv : ProductFrame<coded_groups(kRows), kWarpgroup / kWarp, 1, 24, 
       for (int i = 0; i < kRows; ++i) from_h[i] = from_l[i] = 0;
     }
   };
-  // Scales and addends of the thread's columns in a step: of both halves, of both columns.
+  // Of the thread's two columns in both halves of a step: scales of codes in binary16, and addends.
   struct Factors {
     float scale[2][2], addend[2][2];
   };
@@ -99,7 +112,7 @@ struct CodedGemv : ProductFrame<coded_groups(kRows), kWarpgroup / kWarp, 1, 24, 
       const uint32_t part = from + sixteen * kParts / 8 * stride;
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        f.scale[half][i] = load_float(part + i * 32);
+        f.scale[half][i] = load_float(part + i * 32) * times_of_half<kCodes, kBits>(i);
         f.addend[half][i] =
             kCodes == weights::Codes::integers ? load_float(part + addends + i * 32) * times : 0;
       }
@@ -124,15 +137,11 @@ struct CodedGemv : ProductFrame<coded_groups(kRows), kWarpgroup / kWarp, 1, 24, 
       uint32_t high[4], low[4];
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        uint32_t of[2];
-        if constexpr (kBits == 8)
-          words_of<kCodes, kBits>(of, word[step][2 * half], word[step][2 * half + 1]);
-        else
-          words_of<kCodes, kBits>(of, word[step / 2][step % 2 * 2 + half], 0);
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
+          const uint32_t of = kBits == 8 ? word[step][2 * half + i] : word[step / 2][step % 2 * 2 + half];
           const IntegerBytes q =
-              integers_of<kCodes, kRounding>(of[i], f.scale[half][i], f.addend[half][i], c.factor[i]);
+              integers_of<kCodes, kBits, kRounding>(of, i, f.scale[half][i], f.addend[half][i], c.factor[i]);
           high[2 * half + i] = q.high, low[2 * half + i] = q.low;
         }
       }
@@ -207,23 +216,23 @@ struct CodedGemv : ProductFrame<coded_groups(kRows), kWarpgroup / kWarp, 1, 24, 
 
   __device__ void consume(Ring ring, int group) const {
     const uint32_t joined = ring.memory + ring.stages * ring.bytes;
-    int turn = 0;  // whose the next stage is
+    int next = group;  // this group's next stage, from the first one of a tile on
+    ring.skip(group);
     wait_for_previous_grid();
     for_gemv_tiles(w, [&](const GemvTile& tile, int unit) {
       const Columns c = columns_of(tile);
       Sums sums;
-      for (int left = tile.end - tile.chunk; left > 0; --left) {
-        if (turn == group) {
-          wait_barrier(ring.full_now(), ring.phase);
-          with_rounding(form.rounding, [&]<weights::Rounding kRounding>(
-                                           std::integral_constant<weights::Rounding, kRounding>) {
-            multiply_stage<kRounding>(ring.stage_now(), c, sums);
-          });
-          this->leave(ring.empty_now());
-        }
-        turn = turn + 1 == kGroups ? 0 : turn + 1;
-        ring.next();
+      const int stages = tile.end - tile.chunk;
+      for (; next < stages; next += kGroups) {
+        wait_barrier(ring.full_now(), ring.phase);
+        with_rounding(form.rounding,
+                      [&]<weights::Rounding kRounding>(std::integral_constant<weights::Rounding, kRounding>) {
+                        multiply_stage<kRounding>(ring.stage_now(), c, sums);
+                      });
+        this->leave(ring.empty_now());
+        ring.skip(kGroups);
       }
+      next -= stages;
       int64_t sum[kSums];
 #pragma unroll
       for (int i = 0; i < kSums; ++i)

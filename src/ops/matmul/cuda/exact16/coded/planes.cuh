@@ -34,16 +34,12 @@ __global__ void __launch_bounds__(weights::CodeTiles::kThreads)
     const auto* const words = reinterpret_cast<const uint32_t*>(word);
 #pragma unroll
     for (int sixteen = 0; sixteen < kBlockK / 16; ++sixteen) {
-      uint32_t x[2];
-      if constexpr (kBits == 8)
-        words_of<kCodes, kBits>(x, words[2 * sixteen], words[2 * sixteen + 1]);
-      else
-        words_of<kCodes, kBits>(x, words[sixteen], 0);
       const float* const part = factors + sixteen * form.parts / 8 * stride;
 #pragma unroll
       for (int c = 0; c < 2; ++c) {
-        const IntegerBytes q =
-            integers_of<kCodes, kRounding>(x[c], part[8 * c], part[addends + 8 * c] * times, factor[c]);
+        const IntegerBytes q = integers_of<kCodes, kBits, kRounding>(
+            words[kBits == 8 ? 2 * sixteen + c : sixteen], c, part[8 * c] * times_of_half<kCodes, kBits>(c),
+            part[addends + 8 * c] * times, factor[c]);
         // h and l are signed in planes.
         const uint32_t carries = (q.low & 0x80808080u) >> 7;
         const int r = row + 8 * c;
