@@ -93,6 +93,20 @@ uint64_t PackedMatrix::bytes_of(PartOf part) const {
   return static_cast<uint64_t>(bytes);
 }
 
+// Codes of bytes one after the other, or of words of 4 bytes, one every `step` bytes.
+void PackedMatrix::codes_of_words(const uint8_t* p, int64_t step, int64_t begin, int64_t end,
+                                  uint8_t* out) const {
+  const int width = step == 1 ? 8 : 32, in_word = width / bits;
+  const auto mask = static_cast<uint8_t>((1 << bits) - 1);
+  for (int64_t k = begin; k < end;) {
+    const uint8_t* const w = p + k / in_word * step;
+    uint32_t word = w[0];
+    for (int b = 1; b < width / 8; ++b) word |= static_cast<uint32_t>(w[b]) << 8 * b;
+    for (int i = static_cast<int>(k % in_word); i < in_word && k < end; ++i, ++k)
+      *out++ = static_cast<uint8_t>(word >> bits * i) & mask;
+  }
+}
+
 void PackedMatrix::codes(int64_t row, int64_t begin, int64_t end, uint8_t* out) const {
   const uint8_t* const p = parts[kCodes].bytes;
   const auto each = [&](auto place) {  // of a column: its byte, and whether the high half is meant
@@ -108,11 +122,9 @@ void PackedMatrix::codes(int64_t row, int64_t begin, int64_t end, uint8_t* out) 
   const int half = kAwqHalf[row % 8];
   switch (order) {
     case CodeOrder::rows:
-      return each([&](int64_t k) { return Place{row * row_bytes + k * bits / 8, k % 2 != 0}; });
-    case CodeOrder::gptq:
-      return each([&](int64_t k) {
-        return Place{(k * bits / 32 * rows + row) * 4 + k * bits % 32 / 8, k % 2 != 0};
-      });
+      if (bits == 8) return static_cast<void>(std::copy_n(p + row * row_bytes + begin, end - begin, out));
+      return codes_of_words(p + row * row_bytes, 1, begin, end, out);
+    case CodeOrder::gptq: return codes_of_words(p + row * 4, rows * 4, begin, end, out);
     case CodeOrder::awq:
       return each([&](int64_t k) { return Place{(k * (rows / 8) + row / 8) * 4 + half / 2, half % 2 != 0}; });
     case CodeOrder::high_first:

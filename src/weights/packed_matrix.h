@@ -93,6 +93,7 @@ struct PackedMatrix {
   void read_group(int64_t row, int64_t group, BlockCodes&) const;
 
  private:
+  void codes_of_words(const uint8_t* p, int64_t step, int64_t begin, int64_t end, uint8_t* out) const;
   void codes(int64_t row, int64_t begin, int64_t end, uint8_t* out) const;
   int64_t scale_count() const;
   int64_t scale_of_group(int64_t row, int64_t group) const;

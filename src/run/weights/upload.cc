@@ -91,11 +91,11 @@ std::vector<std::unique_ptr<weights::CodeTiles>> view_tiles(const WeightLoader& 
   return all;
 }
 
-// Tiles take about as long to make as packed weights to hash.
+// Tiles take longer to make than packed weights to hash.
 int copying_workers(const WeightLoader& l, int threads) {
   const bool makes_tiles = std::ranges::any_of(l.packings, &WeightLoader::Packing::of_blocks);
-  const int hashing = makes_tiles ? 1 : kHashing;
-  return std::min(l.needs_hash() ? (threads + hashing) / (1 + hashing) : threads, kCopying);
+  if (makes_tiles) return std::max(1, threads * 3 / 4);
+  return std::min(l.needs_hash() ? (threads + kHashing) / (1 + kHashing) : threads, kCopying);
 }
 
 }  // namespace

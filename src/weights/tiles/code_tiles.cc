@@ -101,8 +101,9 @@ class Packer {
   // A number is monotone in its integer, and its magnitude in that of a small float.
   void take_largest(const uint8_t* q, int n, float scale, float addend, Row& to) const {
     if (coding_.codes == Codes::integers) {
-      const auto [least, most] = std::minmax_element(q, q + n);
-      for (const uint8_t one : {*least, *most})
+      uint8_t least = q[0], most = q[0];
+      for (int i = 1; i < n; ++i) least = std::min(least, q[i]), most = std::max(most, q[i]);
+      for (const uint8_t one : {least, most})
         to.take(rounded(coding_.rounding, std::fma(static_cast<float>(one), scale, addend)));
       return;
     }
