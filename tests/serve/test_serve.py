@@ -4,16 +4,14 @@ whoever else asks; what is wrong is refused by name and disturbs nobody."""
 import json
 import random
 import shutil
-import signal
 import socket
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from conftest import MODEL, ROOT, invar
 from receipt_oracle import reseal
-from server import Server, events_of
+from server import Server
 
 TEMPLATE = ROOT / "tests/chat/templates/chatml.jinja"
 GREEDY = {"prompt": "ROMEO:", "max_tokens": 24, "temperature": 0}
@@ -493,65 +491,3 @@ def test_the_client_of_openai(server):
     assert refusal.value.code == "context_length_exceeded"
     with pytest.raises(openai.NotFoundError):
         client.completions.create(model="gpt-4", prompt="a")
-
-
-def test_keys(model, tasks, tmp_path):
-    (tmp_path / "keys").write_text("# the team's\nsecret-1\nsecret-2\n")
-    server = Server(
-        model, tasks, tmp_path / "r", "--api-key-file", tmp_path / "keys", "--batch-size", 1
-    )
-    server.ask("/v1/models", None, 401)
-    server.ask("/v1/models", None, 401, {"Authorization": "Bearer secret-3"})
-    server.ask("/v1/models", None, 200, {"Authorization": "Bearer secret-2"})
-    headers = {
-        "Authorization": "bearer secret-1",
-        "Content-Type": "Application/JSON; charset=utf-8",
-    }
-    server.ask("/v1/completions", GREEDY, 200, headers)
-    server.ask("/health")
-    assert server.stop() == 0
-
-
-def read_all(response, into):
-    into.append(response.read().decode())
-
-
-@pytest.mark.parametrize("seconds", [30, 0])
-def test_a_signal_drains(model, tasks, tmp_path, seconds):
-    """Running answers end as they would, or with an error where there is no time."""
-    receipts = tmp_path / "receipts"
-    server = Server(
-        model, tasks, receipts, "--drain-timeout", seconds, "--batch-size", 2, "--queue", 1
-    )
-    many = {"messages": HELLO, "n": 4}  # two sequences and one that waits
-    assert "4 answers" in server.ask("/v1/chat/completions", many, 400)["error"]["message"]
-    bodies = [{**LONG, "seed": i} for i in range(3)]
-    responses = [server.open("/v1/completions", {**b, "stream": True}) for b in bodies]
-    wait_for(lambda: server.metric("num_requests_waiting") == 1)
-    refusal = server.open("/v1/completions", LONG)
-    assert refusal.status == 429 and refusal.getheader("retry-after")
-    texts = [[] for _ in responses]
-    readers = [threading.Thread(target=read_all, args=a) for a in zip(responses, texts)]
-    for reader in readers:
-        reader.start()
-    server.process.send_signal(signal.SIGTERM)
-    if seconds:
-        wait_for(lambda: server.open("/ready").status == 503)
-        refusal = server.open("/v1/completions", GREEDY)
-        assert refusal.status == 503 and refusal.getheader("x-should-retry") == "true"
-    assert server.process.wait(60) == 0
-    for reader in readers:
-        reader.join()
-    for (text,) in texts:
-        events = events_of(text)
-        if seconds:
-            assert events[-1] == "[DONE]"
-            assert (receipts / f"{only_receipt(json.loads(events[-2]))}.json").exists()
-        else:
-            assert "stopping" in json.loads(events[-1])["error"]["message"]
-
-
-def test_a_port_that_is_taken(server, model, tasks, tmp_path):
-    options = ["--tasks-root", tasks, "--receipts", tmp_path, "--port", server.port]
-    done = invar("serve", "--model-name", model, *options, code=2)
-    assert str(server.port) in done.text

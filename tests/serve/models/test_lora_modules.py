@@ -1,5 +1,5 @@
-"""--lora-modules of invar serve and invar batch: requests choose an adapter by name, and every answer
-has the bytes and the receipt that `invar run --adapter` gives it, whoever else asks."""
+"""--lora-modules of invar serve and invar batch: requests choose an adapter by name, and every
+answer has the bytes and the receipt that `invar run --adapter` gives it, whoever else asks."""
 
 import json
 import sys
@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from conftest import MODEL, ROOT, invar, refused
-from server import Server
 
-sys.path.insert(0, str(ROOT / "tests/weights"))
+sys.path[1:1] = [str(ROOT / "tests/serve"), str(ROOT / "tests/weights")]
 import test_adapters as made  # noqa: E402
+from server import Server  # noqa: E402
 
 BODY = {"prompt": "ROMEO:", "max_tokens": 12, "temperature": 0}
 
