@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/text/names.h"
 #include "num/env.h"
 #include "plan/encoder_part.h"
 #include "plan/keywords.h"
@@ -99,32 +100,13 @@ Status Function::Impl::bind_input(const plan::Port& port, const TensorView& tens
   return {};
 }
 
-// Each input of the plan is given once, and no other.
-static Status check_names(const plan::Plan& plan, const Function::NamedViews& inputs) {
-  std::string missing, known, others;
-  size_t num_missing = 0;
-  for (const plan::Port& port : plan.inputs) {
-    const auto given =
-        std::count_if(inputs.begin(), inputs.end(), [&](const auto& i) { return i.first == port.name; });
-    if (given > 1) return bad_input("input '" + port.name + "' twice");
-    if (!given) missing += (num_missing++ ? ", '" : "'") + port.name + "'";
-    known += (known.empty() ? "'" : ", '") + port.name + "'";
-  }
-  for (const auto& [name, tensor] : inputs)
-    if (std::none_of(plan.inputs.begin(), plan.inputs.end(),
-                     [&name = name](const plan::Port& p) { return p.name == name; }))
-      others += (others.empty() ? "input '" : "; input '") + name + "': the plan has none of this name";
-  if (num_missing)
-    return bad_input((num_missing > 1 ? "inputs " : "input ") + missing +
-                     (num_missing > 1 ? " are missing" : " is missing") +
-                     (others.empty() ? "" : "; " + others));
-  return others.empty() ? Status() : bad_input(others + "; there are " + known);
-}
-
 // The sizes of the plan's symbols that the inputs determine; -1 for those that are computed on the
 // way.
 Result<std::vector<int64_t>> Function::Impl::bind_sizes(const NamedViews& inputs) const {
-  INVAR_CHECK_OK(check_names(plan, inputs));
+  std::vector<std::string_view> taken, given;
+  for (const plan::Port& port : plan.inputs) taken.push_back(port.name);
+  for (const auto& [name, tensor] : inputs) given.push_back(name);
+  INVAR_CHECK_OK(check_names(taken, given, "plan"));
   std::vector<int64_t> sizes(plan.symbols.size(), -1);
   for (const plan::Port& port : plan.inputs) {
     const auto input =

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/text/names.h"
 #include "onnx/error_text.h"
 #include "onnx/onnx.h"
 #include "onnx/tensor.h"
@@ -134,34 +135,15 @@ Error does_not_fit(const CallInput& is, const ValueInfo& declared, const Sizes& 
                    (declared.has_shape ? " [" + wanted + "]" : ""));
 }
 
-// Every input of the graph is given, and no other.
-Status check_names(const Graph& graph, const std::vector<CallInput>& inputs) {
-  std::string missing, known, others;
-  size_t num_missing = 0;
-  for (const ValueInfo& v : graph.inputs) {
-    known += (known.empty() ? "" : ", ") + quote(v.name);
-    if (std::any_of(inputs.begin(), inputs.end(), [&](const CallInput& i) { return i.name == v.name; }))
-      continue;
-    missing += (num_missing++ ? ", " : "") + quote(v.name);
-  }
-  for (const CallInput& i : inputs)
-    if (std::none_of(graph.inputs.begin(), graph.inputs.end(),
-                     [&](const ValueInfo& v) { return i.name == v.name; }))
-      others +=
-          (others.empty() ? "input " : "; input ") + quote(i.name) + ": the model has none of this name";
-  if (num_missing)
-    return bad_input((num_missing > 1 ? "inputs " : "input ") + missing +
-                     (num_missing > 1 ? " are missing" : " is missing") +
-                     (others.empty() ? "" : "; " + others));
-  return others.empty() ? Status() : bad_input(others + "; there are " + known);
-}
-
 }  // namespace
 
 Status fix_shapes(Graph& graph, const std::vector<CallInput>& inputs) {
   Sizes named;
   std::vector<std::pair<std::string, int64_t>> open;
-  INVAR_CHECK_OK(check_names(graph, inputs));
+  std::vector<std::string_view> taken, names;
+  for (const ValueInfo& v : graph.inputs) taken.push_back(v.name);
+  for (const CallInput& i : inputs) names.push_back(i.name);
+  INVAR_CHECK_OK(check_names(taken, names, "model"));
   for (const CallInput& given : inputs) {
     const auto input = std::find_if(graph.inputs.begin(), graph.inputs.end(),
                                     [&](const ValueInfo& v) { return v.name == given.name; });
