@@ -86,6 +86,11 @@ Result<Request> Request::make(const Model& model, Prompt prompt,
   return make(model, std::move(prompt), std::move(tokens), std::move(settings), which);
 }
 
+void Request::limit(int64_t most) {
+  max_new_tokens = std::min(max_new_tokens, most);
+  fit_length(params.processors, max_new_tokens);
+}
+
 // What the encoder hears, and what the answer continues (speech.6, speech.7).
 Status Request::take_recording(const Model& model) {
   const RequestOptions& o = settings->options;

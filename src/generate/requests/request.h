@@ -106,6 +106,8 @@ struct Request {
   // It has no answer, and prompt.problem says why.
   bool skipped() const { return prompt.problem.has_value(); }
   Status take_recording(const Model&);
+  // The answer has at most so many new tokens, too; what has no effect then is off (receipt.21).
+  void limit(int64_t most);
 
   Prompt prompt;  // as the model gets it: of a chat what the template made
   std::shared_ptr<const RequestSettings> settings;

@@ -139,11 +139,16 @@ Result<sample::Params> params_for(const ModelFolder&, const DecodingParams& d, i
                      std::to_string(max_new_tokens) + ", the most new tokens of this answer");
   least = d.requested_least ? *d.requested_least
                             : d.config.min_new_tokens.value_or(d.config.min_length.value_or(0) - tokens);
-  least = d.stop_tokens.empty() ? 0 : std::clamp<int64_t>(least, 0, max_new_tokens);
+  least = d.stop_tokens.empty() ? 0 : std::max<int64_t>(least, 0);
   if (tokens != 1) p.processors.forced_bos_token_id = -1;
-  if (p.processors.short_circuit_length >= max_new_tokens)  // receipt.21: it has no effect
-    p.processors.short_circuit_length = 0, p.processors.short_circuit_token = -1;
+  fit_length(p.processors, max_new_tokens);
   return p;
+}
+
+void fit_length(sample::Processors& p, int64_t max_new_tokens) {
+  p.min_new_tokens = std::min(p.min_new_tokens, max_new_tokens);
+  if (p.short_circuit_length >= max_new_tokens)  // receipt.21: it has no effect
+    p.short_circuit_length = 0, p.short_circuit_token = -1;
 }
 
 Result<int64_t> new_tokens(const ModelFolder& m, const DecodingParams& d, int64_t tokens) {

@@ -35,5 +35,7 @@ int64_t new_tokens_as_given(const ModelFolder&, const DecodingParams&, int64_t t
 // Parameters for a prompt of so many tokens; a setting without effect on it is off (receipt.21).
 Result<sample::Params> params_for(const ModelFolder&, const DecodingParams&, int64_t tokens,
                                   int64_t max_new_tokens);
+// Of an answer of at most so many tokens.
+void fit_length(sample::Processors&, int64_t max_new_tokens);
 
 }  // namespace invar::generate

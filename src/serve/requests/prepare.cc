@@ -106,14 +106,10 @@ Outcome<generate::Request> Service::request_of(
   auto made =
       generate::Request::make(with.model, std::move(prompt), *std::move(tokens), settings, "the prompt");
   if (!made) return problem_of(made.error());
-  made->max_new_tokens = std::min(made->max_new_tokens, positions - n);
-  int64_t& least = made->params.processors.min_new_tokens;
+  const int64_t least = made->params.processors.min_new_tokens;
+  made->limit(positions - n);
   if (call.sampling.min_new_tokens && least > made->max_new_tokens)
     return too_many_at_least(least, made->max_new_tokens);
-  least = std::min(least, made->max_new_tokens);  // the checkpoint's
-  sample::Processors& p = made->params.processors;
-  if (p.short_circuit_length >= made->max_new_tokens)  // receipt.21
-    p.short_circuit_length = 0, p.short_circuit_token = -1;
   return *std::move(made);
 }
 

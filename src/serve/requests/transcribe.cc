@@ -139,7 +139,7 @@ Outcome<generate::Request> SpeechReply::request_of(generate::Prompt prompt) cons
   prompt.receipt_path.reset();
   auto made = generate::Request::make(model_.model, std::move(prompt), {}, settings_, "the recording");
   if (!made) return problem_of(made.error());
-  made->max_new_tokens = std::min(made->max_new_tokens, room_);
+  made->limit(room_);
   return *std::move(made);
 }
 

@@ -11,7 +11,11 @@ import numpy as np
 import pytest
 from conftest import MODEL, ROOT, invar
 
-sys.path[1:1] = [str(Path(__file__).parent), str(ROOT / "tests/families"), str(ROOT / "tests/serve")]
+sys.path[1:1] = [
+    str(Path(__file__).parent),
+    str(ROOT / "tests/families"),
+    str(ROOT / "tests/serve"),
+]
 from log_mel import flac, sound, wav  # noqa: E402
 from server import Server  # noqa: E402
 from test_speech import PLAIN, START, TASKS, write_hearing  # noqa: E402
@@ -33,7 +37,9 @@ def server(tmp_path_factory):
 @pytest.fixture(scope="module")
 def timed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("timed")
-    made = Server(write_timed(folder / "model"), folder / "tasks", folder / "receipts", "--batch-size", 4)
+    made = Server(
+        write_timed(folder / "model"), folder / "tasks", folder / "receipts", "--batch-size", 4
+    )
     made.folder = folder / "model"
     yield made
     assert made.stop() == 0
@@ -118,6 +124,19 @@ def test_forms_of_the_answer(server, tmp_path):
     assert response.read().decode() == text_of(expected) + "\n"
 
 
+def test_the_context_bounds_a_recording(tmp_path):
+    """At least as many tokens as the checkpoint says are no more than the context has room for."""
+    model = write_hearing(tmp_path / "model")
+    path = model / "generation_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"min_new_tokens": 30}))
+    server = Server(model, tmp_path / "tasks", tmp_path / "receipts", "--context", 16)
+    got = ask(server, SAY, wav(sound(8, 9000).tobytes()), language="de")
+    receipt = server.receipt(got["invar"]["receipts"][0])
+    given = json.loads(receipt)["input"]
+    assert given["min_new_tokens"] == given["max_new_tokens"] == 16 - len(given["decoder_tokens"])
+    assert server.stop() == 0
+
+
 def test_streams(server, tmp_path):
     """Pieces of the text in the order of the windows, whichever of them is complete first."""
     file = wav(sound(8, 40000).tobytes())
@@ -159,7 +178,9 @@ def test_segments_are_those_of_run(timed, tmp_path):
         for told in clients.map(verbose, range(4)):
             assert (told["task"], told["language"], told["duration"]) == ("transcribe", "de", 2.5)
             assert told["invar"]["receipts"] == receipts
-            found = [{k: s[k] for k in ("start", "end", "text", "tokens")} for s in told["segments"]]
+            found = [
+                {k: s[k] for k in ("start", "end", "text", "tokens")} for s in told["segments"]
+            ]
             assert found == expected
             assert [(s["id"], s["seek"]) for s in told["segments"]] == list(enumerate(seeks))
             assert told["text"] == " ".join(t for s in expected if (t := s["text"].strip(" ")))
@@ -268,4 +289,6 @@ def test_refusals(server):
     assert "not a file" in server.ask(SAY, bare, 400, headers)["error"]["message"]
     server.ask(SAY, {"file": "x"}, 415)
     server.ask("/v1/completions", body, 415, headers)
-    assert re.search(r'^invar_num_requests_running 0', server.open("/metrics").read().decode(), re.M)
+    assert re.search(
+        r"^invar_num_requests_running 0", server.open("/metrics").read().decode(), re.M
+    )
