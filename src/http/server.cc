@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "http/head.h"
 #include "http/origins.h"
 
 #ifdef INVAR_BOOST
@@ -51,13 +52,6 @@ using Failure = beast::error_code;
 
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
-
 std::string_view reason(int status) {
   switch (status) {
     case 200: return "OK";
@@ -80,19 +74,6 @@ std::string_view reason(int status) {
     case 503: return "Service Unavailable";
     default: return "Unknown";
   }
-}
-
-// A host of a URL without its port.
-std::string host_of(std::string_view host) {
-  if (host.starts_with('[')) return lower(host.substr(0, host.find(']') + 1));
-  return lower(host.substr(0, host.find(':')));
-}
-
-bool is_host(std::string_view host) {
-  const size_t name = host_of(host).size();
-  const std::string_view rest = host.substr(std::min(name, host.size()));
-  if (rest.find_first_not_of("0123456789", rest.starts_with(':') ? 1 : 0) != rest.npos) return false;
-  return (rest.empty() || rest[0] == ':') && host.find_first_of("/\\@, \t") == host.npos;
 }
 
 using Parser = beast::http::request_parser<beast::http::string_body>;
@@ -119,8 +100,7 @@ struct Server::Impl : std::enable_shared_from_this<Server::Impl> {
   const Limits limits;
   const Handler handler;
   const ErrorBody error_body;
-  bool any_host = false;
-  std::vector<std::string> names, origins;
+  Doors doors;
   std::atomic<size_t> count{0};
   std::atomic<bool> draining{false}, stopped{false};
   asio::io_context io{1};
@@ -168,7 +148,6 @@ class Responder::Impl : public std::enable_shared_from_this<Responder::Impl> {
   void take_origin();
   bool take_header();
   void take_request();
-  std::optional<std::pair<int, std::string>> refusal_of_header() const;
   void refuse(const Failure&);
   void refuse(int status, const std::string& message);
   void linger();
@@ -350,45 +329,13 @@ void Responder::Impl::parse() {
   take_request();
 }
 
-// Status and message, where the header alone says that the request is refused.
-std::optional<std::pair<int, std::string>> Responder::Impl::refusal_of_header() const {
-  using Refusal = std::pair<int, std::string>;
-  using beast::http::field;
-  const auto& header = parser_->get();
-  const auto text = [](beast::string_view v) { return std::string_view(v.data(), v.size()); };
-  const std::string_view target = text(header.target());
-  if (!target.starts_with('/')) return Refusal(400, "the target of a request begins with /");
-  if (header.count(field::transfer_encoding) > 0) {
-    if (header.count(field::content_length) > 0)
-      return Refusal(400, "Transfer-Encoding and Content-Length exclude one another");
-    if (header.version() < 11 || lower(text(header[field::transfer_encoding])) != "chunked")
-      return Refusal(501, "the only Transfer-Encoding is chunked");
-  }
-  for (const field once : {field::content_length, field::content_type, field::authorization, field::origin})
-    if (header.count(once) > 1) return Refusal(400, std::string(to_string(once)) + " comes twice");
-  const std::string_view length = text(header[field::content_length]);
-  if (length.find_first_not_of("0123456789") != length.npos)
-    return Refusal(400, "Content-Length is a number");
-  if (header.count(field::host) > 1 || (header.version() >= 11 && header.count(field::host) == 0))
-    return Refusal(400, "a request has one Host");
-  const std::string_view host = text(header[field::host]);
-  if (!is_host(host)) return Refusal(400, "Host is a name and a port");
-  if (!server_->any_host && header.count(field::host) > 0 &&
-      std::ranges::find(server_->names, host_of(host)) == server_->names.end())
-    return Refusal(421, "this server has not the name '" + std::string(host) +
-                            "': --allowed-host adds it to localhost and 127.0.0.1");
-  if (header.count(field::origin) > 0) {
-    const std::string_view origin = text(header[field::origin]);
-    const size_t at = origin.find("://");
-    const bool own = at != origin.npos && lower(origin.substr(at + 3)) == lower(host);
-    if (!own && !allows(server_->origins, origin))
-      return Refusal(
-          403, "a page of '" + std::string(origin) + "' may not use this server: --allowed-origins lets it");
-  }
-  const std::string_view encoding = text(header[field::content_encoding]);
-  if (!encoding.empty() && lower(encoding) != "identity")
-    return Refusal(415, "bodies are taken without Content-Encoding");
-  return std::nullopt;
+// The fields of a message, with their names in lower case.
+static Headers fields_of(const beast::http::request_header<>& message) {
+  Headers fields;
+  for (const auto& field : message)
+    fields.emplace_back(lower({field.name_string().data(), field.name_string().size()}),
+                        std::string(field.value()));
+  return fields;
 }
 
 // As far as the header was read.
@@ -399,11 +346,12 @@ void Responder::Impl::take_origin() {
 
 // Whether to read on.
 bool Responder::Impl::take_header() {
-  if (const auto refusal = refusal_of_header()) {
+  const auto& header = parser_->get();
+  const Head head{std::string(header.target()), header.version(), fields_of(header)};
+  if (const auto refusal = refusal_of(head, server_->doors)) {
     refuse(refusal->first, refusal->second);
     return false;
   }
-  const auto& header = parser_->get();
   fields_ = static_cast<size_t>(std::distance(header.begin(), header.end()));
   expire_after(server_->limits.body);
   const beast::string_view expect = header[beast::http::field::expect];
@@ -432,11 +380,9 @@ void Responder::Impl::take_request() {
   const size_t query = target.find('?');
   request.path = target.substr(0, query);
   if (query != target.npos) request.query = target.substr(query + 1);
-  for (const auto& field : message)
-    request.headers.emplace_back(lower({field.name_string().data(), field.name_string().size()}),
-                                 std::string(field.value()));
+  request.headers = fields_of(message);
   request.body = std::move(message.body());
-  request.preflight = request.method == "OPTIONS" && allows(server_->origins, origin_) &&
+  request.preflight = request.method == "OPTIONS" && allows(server_->doors.origins, origin_) &&
                       message.count(beast::http::field::access_control_request_method) > 0;
   if (buffer_.size() < kReadAtOnce) watch();
   server_->handler(std::move(request), Responder(shared_from_this()));
@@ -486,7 +432,7 @@ void Responder::Impl::add_head(int status, const Headers& headers, std::optional
   const auto add = [this](const Headers& all) {
     for (const auto& [name, value] : all) out_ += name + ": " + value + "\r\n";
   };
-  add(headers), add(origin_headers(server_->origins, origin_));
+  add(headers), add(origin_headers(server_->doors.origins, origin_));
   if (length)
     out_ += status == 204 ? "" : "content-length: " + std::to_string(*length) + "\r\n";
   else if (chunked_)
@@ -624,7 +570,7 @@ void Responder::on_end(std::function<void(const End&)> f) {
 Result<Server> Server::listen(const Address& at, const Limits& limits, Handler handler,
                               ErrorBody error_body) {
   auto impl = std::make_shared<Impl>(limits, std::move(handler), std::move(error_body));
-  INVAR_TRY(impl->origins, origins_of(at.origins));
+  INVAR_TRY(impl->doors.origins, origins_of(at.origins));
   const std::string where = at.host + ":" + std::to_string(at.port);
   Failure failure;
   tcp::resolver resolver(impl->io);
@@ -637,9 +583,9 @@ Result<Server> Server::listen(const Address& at, const Limits& limits, Handler h
   if (!failure) impl->acceptor.bind(endpoint, failure);
   if (!failure) impl->acceptor.listen(asio::socket_base::max_listen_connections, failure);
   if (failure) return bad_input("cannot listen at " + where + ": " + failure.message());
-  impl->any_host = !endpoint.address().is_loopback() && at.names.empty();
-  impl->names = {"localhost", "127.0.0.1", "[::1]", host_of(at.host)};
-  for (const std::string& name : at.names) impl->names.push_back(host_of(name));
+  impl->doors.any_host = !endpoint.address().is_loopback() && at.names.empty();
+  impl->doors.names = {"localhost", "127.0.0.1", "[::1]", host_of(at.host)};
+  for (const std::string& name : at.names) impl->doors.names.push_back(host_of(name));
   impl->accept();
   impl->thread = std::thread([io = &impl->io] { io->run(); });
   return Server(std::move(impl));
