@@ -8,7 +8,7 @@ from pathlib import Path
 
 import tomllib
 
-KEYS = {"method", "path", "summary", "run", "waits", "open", "body", "form", "answer", "streams"}
+KEYS = set("method path summary run waits open body form answer streams batch".split())
 TYPES = {
     "boolean": {"type": "boolean"},
     "integer": {"type": "integer"},

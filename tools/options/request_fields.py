@@ -80,6 +80,13 @@ def route_text(row):
     return f'    {{"{row["method"]}", {path}, {waits}, {form}, {run}}},\n'
 
 
+def batch_text(row):
+    if not row.get("batch"):
+        return ""
+    draws = str(row.get("streams", False)).lower()
+    return f"    {{{json.dumps(row['path'])}, {draws}}},\n"
+
+
 def literal(text):
     """Literals of C++, of a length that every compiler takes."""
     parts = (text[i : i + 2000] for i in range(0, len(text), 2000))
@@ -118,6 +125,7 @@ def main(root, out):
     write(folder / "routes.inc", "".join(route_text(row) for row in routes.values()))
     paths = (f"    {json.dumps(row['path'])},\n" for row in routes.values() if row.get("open"))
     write(folder / "open_paths.inc", "".join(paths))
+    write(folder / "batch_paths.inc", "".join(map(batch_text, routes.values())))
     text = openapi.text(routes, fields(root), endpoints)
     write(folder / "openapi.inc", literal(text))
     html, policy = page(root)

@@ -14,14 +14,13 @@ using json::Value;
 namespace {
 
 constexpr std::string_view kChats = "/v1/chat/completions";
+// Those of routes.toml that a line may ask.
 constexpr struct {
   std::string_view path;
   bool draws;
-} kPaths[] = {{kChats, true},
-              {"/v1/completions", true},
-              {"/v1/embeddings", false},
-              {"/v1/rerank", false},
-              {"/v1/score", false}};
+} kPaths[] = {
+#include "options/batch_paths.inc"
+};
 
 auto path_of(std::string_view url) {
   return std::ranges::find(kPaths, url, [](const auto& row) { return row.path; });

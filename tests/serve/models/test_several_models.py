@@ -110,6 +110,30 @@ def test_rerank_is_that_of_rerank(several):
         assert sorted(receipts_of(scored)) == sorted(receipts)
 
 
+def test_lines_of_a_batch_ask_a_reranker(several, tmp_path):
+    """By each name that the server has for the request."""
+    query, documents = "how many people", ["Berlin is a large city!", "a dog", "Hello world"]
+    _, receipts = alone(several, "rerank", "bert-reranker", "--query", query, *documents)
+    asked = dict.fromkeys(
+        ("/v1/rerank", "/rerank", "/v2/rerank"), {"query": query, "documents": documents}
+    )
+    asked |= dict.fromkeys(("/v1/score", "/score"), {"text_1": query, "text_2": documents})
+    lines = [{"custom_id": p, "method": "POST", "url": p, "body": b} for p, b in asked.items()]
+    file = tmp_path / "in.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    options = [
+        "--model-name",
+        several.folder / "bert-reranker",
+        "--tasks-root",
+        several.folder / "tasks",
+    ]
+    invar("batch", file, *options)
+    answers = (tmp_path / "in.jsonl.results/output.jsonl").read_text().splitlines()
+    for answer, path in zip(map(json.loads, answers), asked, strict=True):
+        assert answer["custom_id"] == path and answer["error"] is None
+        assert sorted(receipts_of(answer["response"]["body"])) == sorted(receipts)
+
+
 def test_several_models(several):
     models = several.ask("/v1/models")["data"]
     assert [m["id"] for m in models] == ["scripted", "bert", "bert-reranker"]
