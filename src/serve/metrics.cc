@@ -44,6 +44,24 @@ void Histogram::print(const std::string& name, const std::string& help, std::str
          std::to_string(total) + "\n";
 }
 
+void Metrics::count_prompt(size_t tokens) {
+  prompt_tokens += tokens, prompt.add(static_cast<double>(tokens));
+}
+
+void Metrics::count_answer(const receipt::Receipt& answer) {
+  // A model that hears has no tokens of a prompt but those that the answer continues.
+  count_prompt(answer.prompt_tokens.empty() ? answer.decoder_tokens.size() : answer.prompt_tokens.size());
+  generation_tokens += answer.tokens.size();
+  generation.add(static_cast<double>(answer.tokens.size()));
+  limit.add(static_cast<double>(answer.max_new_tokens));
+  count_success(answer.finish_reason);
+}
+
+void Metrics::count_times(double queued, double to_first_token, double from_there) {
+  queue.add(queued), prefill.add(to_first_token), decode.add(from_there);
+  inference.add(to_first_token + from_there);
+}
+
 std::string Metrics::print(const Generator::Load& load, const Archive::Load& archive,
                            size_t connections) const {
   std::string out;

@@ -37,6 +37,11 @@ struct Metrics {
   Histogram queue, prefill, decode, inference;               // seconds of an answer
   Histogram prompt{Histogram::kTokens}, generation{Histogram::kTokens}, limit{Histogram::kTokens};
 
+  void count_prompt(size_t tokens);
+  // The lengths of an answer, and how it ended.
+  void count_answer(const receipt::Receipt&);
+  // Seconds of what was computed for one.
+  void count_times(double queued, double to_first_token, double from_there);
   void count_success(const std::string& finish_reason) { add_to(success_, finish_reason); }
   void count_replay(const std::string& verdict) { add_to(replays_, verdict); }
   void count_status(int status) { add_to(statuses_, std::to_string(status)); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <ctime>
+#include <iterator>
 #include <span>
 #include <utility>
 
@@ -155,6 +156,7 @@ void EncoderReply::compute() {
       return;
     }
     const auto part = std::span(texts_).subspan(begin, std::min(kPart, texts_.size() - begin));
+    const auto begun = std::chrono::steady_clock::now();
     auto outputs = encoder_.opened.model.compute({part.begin(), part.end()}, observer);
     if (!outputs) return fail(problem_of(outputs.error()));
     if (call_.dimensions)
@@ -162,10 +164,24 @@ void EncoderReply::compute() {
         return fail(problem_of(shorter.error()));
     for (EncoderOutput& out : *outputs) {
       if (out.problem) return fail(problem_of(*out.problem));
-      outputs_.push_back(std::move(out));
     }
+    count(*outputs, begun);
+    std::ranges::move(*outputs, std::back_inserter(outputs_));
   }
   keep();
+}
+
+// vLLM calls the end of a text that has a vector or a score "stop", too.
+void EncoderReply::count(const std::vector<EncoderOutput>& outputs,
+                         std::chrono::steady_clock::time_point begun) {
+  using Seconds = std::chrono::duration<double>;
+  const auto now = std::chrono::steady_clock::now();
+  Metrics& m = service_.metrics_;
+  for (const EncoderOutput& out : outputs) {
+    m.count_prompt(static_cast<size_t>(out.tokens)), m.count_success("stop");
+    m.count_times(Seconds(begun - start_).count(), Seconds(now - begun).count(), 0);
+    m.whole.add(Seconds(now - start_).count());
+  }
 }
 
 void EncoderReply::keep() {

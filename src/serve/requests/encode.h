@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -26,6 +27,8 @@ class EncoderReply : public std::enable_shared_from_this<EncoderReply> {
   std::optional<Problem> take_texts();
   std::optional<Problem> add_pairs();
   void compute();  // on the encoder's thread
+  // What was computed together from then on.
+  void count(const std::vector<generate::EncoderOutput>&, std::chrono::steady_clock::time_point begun);
   void keep();
   void take_kept(const Status&);
   void finish();
@@ -43,6 +46,7 @@ class EncoderReply : public std::enable_shared_from_this<EncoderReply> {
   http::Headers headers_;
   std::vector<generate::EncoderText> texts_;
   std::vector<generate::EncoderOutput> outputs_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::atomic<bool> gone_{false};
   size_t kept_ = 0;
   bool all_kept_ = true;

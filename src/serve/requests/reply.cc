@@ -206,20 +206,12 @@ void Reply::take_saved(size_t i, const Status& saved) {
 }
 
 void Reply::count(const Choice& choice) {
-  const receipt::Receipt& answer = choice.answer->receipt;
   Metrics& m = service_.metrics_;
-  m.prompt_tokens += answer.prompt_tokens.size();
-  m.generation_tokens += answer.tokens.size();
-  m.count_success(answer.finish_reason);
-  m.prompt.add(static_cast<double>(answer.prompt_tokens.size()));
-  m.generation.add(static_cast<double>(answer.tokens.size()));
-  m.limit.add(static_cast<double>(answer.max_new_tokens));
+  m.count_answer(choice.answer->receipt);
   const double decode = choice.first ? seconds(*choice.last - *choice.first) : 0;
   if (choice.new_tokens > 1) m.each_token.add(decode / static_cast<double>(choice.new_tokens - 1));
-  if (!choice.repeated) {  // it is computed
-    m.queue.add(seconds(choice.answer->begun - start_)), m.prefill.add(choice.answer->prefill_seconds);
-    m.decode.add(decode), m.inference.add(choice.answer->prefill_seconds + decode);
-  }
+  if (!choice.repeated)
+    m.count_times(seconds(choice.answer->begun - start_), choice.answer->prefill_seconds, decode);
   m.whole.add(seconds_since(start_));
 }
 

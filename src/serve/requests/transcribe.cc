@@ -146,7 +146,7 @@ Outcome<generate::Request> SpeechReply::request_of(generate::Prompt prompt) cons
 bool SpeechReply::submit(std::vector<generate::Request> requests,
                          std::function<void(size_t, Result<generate::Answer>)> done) {
   std::vector<std::shared_ptr<Job>> jobs;
-  jobs_.clear();
+  jobs_.clear(), asked_ = std::chrono::steady_clock::now();
   for (generate::Request& request : requests) {
     auto job = std::make_shared<Job>();
     job->request = std::move(request);
@@ -218,6 +218,7 @@ void SpeechReply::take_answer(size_t i, Result<generate::Answer> answer) {
   if (over_) return;
   if (!answer) return fail(closed_or(problem_of(answer.error())));
   answers_[i] = *std::move(answer);
+  count(*answers_[i]);
   if (!heard_.empty()) heard_[i].text = answers_[i]->receipt.text, heard_[i].complete = true, send();
   if (++answered_ == answers_.size() && !(timed_ && ask_next())) keep();
 }
@@ -261,10 +262,22 @@ void SpeechReply::keep() {
                      self->service_.text_.post([self, saved] { self->take_kept(saved); });
                    }});
     ++record.choice;
-    service_.metrics_.generation_tokens += one->receipt.tokens.size();
-    service_.metrics_.count_success(one->receipt.finish_reason);
   }
   service_.keep(std::move(all));
+}
+
+// A window is an answer.
+void SpeechReply::count(const generate::Answer& answer) {
+  using Seconds = std::chrono::duration<double>;
+  Metrics& m = service_.metrics_;
+  m.count_answer(answer.receipt);
+  const double queued = Seconds(answer.begun - asked_).count(), first = answer.prefill_seconds;
+  const double each = answer.decode_tokens_per_second > 0 ? 1 / answer.decode_tokens_per_second : 0;
+  const size_t later = answer.receipt.tokens.empty() ? 0 : answer.receipt.tokens.size() - 1;
+  m.count_times(queued, first, each * static_cast<double>(later));
+  m.first_token.add(queued + first);
+  if (later > 0) m.each_token.add(each);
+  m.whole.add(Seconds(std::chrono::steady_clock::now() - asked_).count());
 }
 
 void SpeechReply::take_kept(const Status& kept) {

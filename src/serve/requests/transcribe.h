@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -35,6 +36,7 @@ class SpeechReply : public std::enable_shared_from_this<SpeechReply> {
   // With timestamps, of the answer that came last: whether there is another window, which it asks.
   bool ask_next();
   void keep();
+  void count(const generate::Answer&);
   void take_kept(const Status&);
   void gone();
   void cancel_all();
@@ -62,6 +64,7 @@ class SpeechReply : public std::enable_shared_from_this<SpeechReply> {
   std::vector<generate::Request> windows_;
   std::vector<int64_t> begins_;  // of windows: their first samples
   std::vector<std::weak_ptr<Job>> jobs_;
+  std::chrono::steady_clock::time_point asked_;  // when the windows were that were asked last
   std::vector<std::optional<generate::Answer>> answers_;
   struct Heard {  // of a window whose text is streamed
     prompt::Stream decoder;

@@ -137,6 +137,22 @@ def test_the_context_bounds_a_recording(tmp_path):
     assert server.stop() == 0
 
 
+def test_figures_of_recordings(server):
+    """Each window is an answer, as vLLM counts."""
+    times = ["time_to_first_token_seconds", "e2e_request_latency_seconds"]
+    times += [f"request_{of}_time_seconds" for of in ("queue", "prefill", "decode", "inference")]
+    tokens = ["request_generation_tokens_sum", "request_params_max_tokens_sum"]
+    names = [f"{name}_count" for name in times] + tokens
+    before = [server.metric(name) for name in names]
+    got = ask(server, SAY, wav(sound(8, 40000).tobytes()), max_completion_tokens=9, language="de")
+    count = len(got["invar"]["receipts"])
+    outputs = [json.loads(server.receipt(r))["output"] for r in got["invar"]["receipts"]]
+    more = len(times) * [count] + [sum(len(o["tokens"]) for o in outputs), 9 * count]
+    assert [server.metric(name) for name in names] == [a + b for a, b in zip(before, more)]
+    whole, queue = (server.metric(f"{name}_sum") for name in times[1:3])
+    assert 0 < queue < whole
+
+
 def test_streams(server, tmp_path):
     """Pieces of the text in the order of the windows, whichever of them is complete first."""
     file = wav(sound(8, 40000).tobytes())

@@ -134,6 +134,19 @@ def test_lines_of_a_batch_ask_a_reranker(several, tmp_path):
         assert sorted(receipts_of(answer["response"]["body"])) == sorted(receipts)
 
 
+def test_figures_of_texts(several):
+    """Each text is an answer, as vLLM counts."""
+    names = ["request_prompt_tokens", "e2e_request_latency_seconds"]
+    names += [f"request_{of}_time_seconds" for of in ("queue", "prefill", "inference")]
+    before = [several.metric(f"{name}_count") for name in names]
+    tokens = several.metric("prompt_tokens_total")
+    answers = [several.ask("/v1/embeddings", {"input": ["a", "a dog", "Hello world"]})]
+    answers += [several.ask("/v2/rerank", {"query": "a", "documents": ["b", "c"]})]
+    assert [several.metric(f"{name}_count") for name in names] == [n + 5 for n in before]
+    used = sum(answer["usage"]["prompt_tokens"] for answer in answers)
+    assert several.metric("prompt_tokens_total") == tokens + used
+
+
 def test_several_models(several):
     models = several.ask("/v1/models")["data"]
     assert [m["id"] for m in models] == ["scripted", "bert", "bert-reranker"]
