@@ -139,6 +139,17 @@ def test_parameters(tasks, command, options, arguments):
     assert answer.logprobs == said.get("logprobs", [])
 
 
+def test_a_budget_of_reasoning(tasks):
+    """It says nothing without reasoning; the shipped model has no token that would end some."""
+    asked = {"max_new_tokens": 8, "do_sample": False, "tasks_root": tasks}
+    plain, bounded = (
+        invar.generate(MODEL, "ROMEO:", **asked, thinking_token_budget=n) for n in (None, 3)
+    )
+    assert bounded.receipt_json == plain.receipt_json
+    with pytest.raises(invar.NotCovered, match="</think> is not one token"):
+        invar.generate(MODEL, "ROMEO:\n<think>\n", **asked, thinking_token_budget=3)
+
+
 def test_words_that_never_come(tasks):
     plain = invar.generate(MODEL, "ROMEO:", max_new_tokens=4, tasks_root=tasks, do_sample=False)
     answer = invar.generate(
@@ -293,6 +304,7 @@ def test_no_such_model(model):
         ({"prompt": "A", "do_sample": False, "top_k": 5}, "do_sample"),
         ({"prompt": "A", "do_sample": False, "min_p": 0.1}, "do_sample"),
         ({"prompt": "A", "min_p": 1.5}, "min_p"),
+        ({"prompt": "A", "thinking_token_budget": 0}, "thinking_token_budget"),
         ({"prompt": "A", "repetition_penalty": "1"}, "repetition_penalty"),
         ({"prompt": "A", "repetition_penalty": 0}, "repetition_penalty"),
         ({"prompt": "A", "frequency_penalty": 2.5}, "frequency_penalty"),
