@@ -33,6 +33,7 @@ UNARY = {
     "cos": (torch.cos, X),
     "tan": (torch.tan, UNIT_INTERVAL),
     "sinc": (torch.sinc, X),
+    "entr": (torch.special.entr, POSITIVE),
     "sinpi": (lambda x: torch.sin(math.pi * x), X),
     "cospi": (lambda x: torch.cos(math.pi * x), X),
     "asin": (torch.asin, UNIT_INTERVAL),

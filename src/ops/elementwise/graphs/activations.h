@@ -114,6 +114,10 @@ INVAR_INLINE F sinc(F x) {
   F quotient = div(from_num::sinpi(x), mul(x, set1(0x1.921fb6p+1f)));
   return select(lt(abs(x), set1(0x1p-13f)), set1(1.0f), quotient);
 }
+INVAR_INLINE F entr(F x) {
+  F edge = select(eq(x, zero()), zero(), set1(-__builtin_inff()));
+  return select(less_equal(x, zero()), edge, mul(neg(x), from_num::log(x)));
+}
 
 // Functions whose fast path has a normal result, so that the store rule is skipped. Same values.
 INVAR_INLINE Canonical tanh(F x) {

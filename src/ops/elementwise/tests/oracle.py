@@ -115,6 +115,7 @@ def by_log(f, pole):
     return g
 
 
+LOG = by_log(lambda x: x.ln(), 0)
 LOG1P = by_log(lambda x: (1 + x).ln(), -1)
 
 
@@ -429,7 +430,7 @@ ON_BITS = {
     "exp": operation(exp),
     "sin": operation(lambda x: sine(x, 0)),
     "cos": operation(lambda x: sine(x, 1)),
-    "log": operation(by_log(lambda x: x.ln(), 0)),
+    "log": operation(LOG),
     "log2": operation(by_log(lambda x: x.ln() / Decimal(2).ln(), 0)),
     "log10": operation(by_log(lambda x: x.log10(), 0)),
     "log1p": operation(LOG1P),
@@ -440,6 +441,7 @@ ON_BITS = {
     "sinc": operation(
         lambda x: 1.0 if abs(x) < 2**-13 else div(FUNCTIONS["sinpi"](x), mul(x, 3.1415927410125732))
     ),
+    "entr": operation(lambda x: -INF if x < 0 else 0.0 if x == 0 else mul(-x, LOG(x))),
     "relu": operation(lambda x: maximum(x, 0.0)),
     "leakyrelu": operation(lambda x, alpha: mul(alpha, x) if x < 0 else x, names=("alpha",)),
     "prelu": operation(lambda x, slope: mul(slope, x) if x < 0 else x),
