@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "base/file/file.h"
 #include "base/opset.h"
@@ -157,10 +158,38 @@ std::string with_new_operation(const std::string& text, const OpInfo& info) {
   return text + lines;
 }
 
+// Whether a line of a room's file is of this operation.
+bool is_line_of(const std::string& line, const OpInfo& info) {
+  return prefix_of(line).empty() ? info.room == info.op : is_for(line, info.op);
+}
+
+// Compares the reference with the outputs of vectors.txt, which an oracle computed from the
+// specification. "" if equal.
+std::string check_vectors(const OpInfo& info, const std::string& path) {
+  const auto text = read_file(path);
+  if (!text) return text.error().message;
+  std::istringstream lines(*text);
+  for (std::string line; std::getline(lines, line);) {
+    if (!is_line_of(line, info)) continue;
+    const auto cases = parse(line, path, info.op);
+    if (!cases) return cases.error().message;
+    for (const Case& c : *cases) {
+      const auto inputs = inputs_of(c), expected = outputs_of(c);
+      if (!inputs || !expected) return c.text + ": " + (inputs ? expected : inputs).error().message;
+      const auto found = execute(ops::find_cpu_kernel(info.op, "reference"), c, *inputs, {});
+      if (std::string wrong = judge(c, found, &*expected); !wrong.empty()) return c.text + ": " + wrong;
+    }
+  }
+  return "";
+}
+
 int write_golden(const Options& options) {
   for (const OpInfo& info : opset()) {
     if (!options.op.empty() && options.op != info.op) continue;
-    std::string path = options.rooms + "/" + std::string(info.room) + "/tests/golden.txt";
+    const std::string folder = options.rooms + "/" + std::string(info.room) + "/tests/";
+    const std::string path = folder + "golden.txt";
+    if (const std::string wrong = check_vectors(info, folder + "vectors.txt"); !wrong.empty())
+      return std::printf("%s\n", wrong.c_str()), 1;
     auto text = read_file(path);
     if (!text) return std::printf("%s\n", text.error().message.c_str()), 2;
     if (!info.kind.empty()) *text = with_new_operation(*text, info);
@@ -169,7 +198,7 @@ int write_golden(const Options& options) {
       size_t end = std::min(text->find('\n', at), text->size());
       std::string whole = text->substr(at, end - at), line = whole.substr(0, whole.find(" => "));
       at = end + 1;
-      if (prefix_of(line).empty() ? info.room != info.op : !is_for(line, info.op)) {
+      if (!is_line_of(line, info)) {
         out += whole + "\n";  // another operation's, or a comment
         continue;
       }
