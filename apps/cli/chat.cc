@@ -14,7 +14,7 @@
 #include "generate/model/model_folder.h"
 #include "generate/settings/structured.h"
 #include "outputs/folders.h"
-#include "outputs/state.h"
+#include "outputs/user_state.h"
 #include "progress/display.h"
 #include "prompt/chat.h"
 #include "terminal/line_editor.h"

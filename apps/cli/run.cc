@@ -20,7 +20,7 @@
 #include "generate/speech/windows.h"
 #include "generate/verify/verify.h"
 #include "outputs/folders.h"
-#include "outputs/state.h"
+#include "outputs/user_state.h"
 #include "progress/display.h"
 #include "prompt/chat.h"
 

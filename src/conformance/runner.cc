@@ -10,7 +10,7 @@
 
 #include "base/attribute_types.h"
 #include "base/endian.h"
-#include "conformance/fused.h"
+#include "conformance/fusion_checks.h"
 #include "conformance/give_up.h"
 #include "conformance/memory/states.h"
 

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "device/find_device.h"
-#include "device/gpu_code.h"
+#include "device/gpu_architectures.h"
 #include "device/machine.h"
 #include "device/peers.h"
 

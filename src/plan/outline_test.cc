@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "plan/testing.h"
+#include "plan/weight_provenance.h"
 
 namespace invar::plan {
 namespace {
@@ -52,7 +53,7 @@ std::string with(std::string text, const std::string& from, const std::string& t
 std::string refusal_of(const std::string& text, const std::string& path = "x.plan") {
   const auto p = parse(text, path);
   EXPECT_TRUE(p) << p.error().message;
-  const Status good = p ? check_tensors(*p, path) : Status(p.error());
+  const Status good = p ? check_weight_provenance(*p, path) : Status(p.error());
   return good ? "" : good.error().message;
 }
 

@@ -190,7 +190,7 @@ class Witnesses:
         for name in ("edges", "tied"):  # spec/made-models.md
             self.folders[name] = Path(folder) / name
             make_checkpoint.make(self.folders[name], name)
-        self.files = mutations_of_files.Witnesses(folder)
+        self.files = mutations_of_files.MadeModels(folder)
 
     def differences(self, name):
         if name in RECEIPTS:

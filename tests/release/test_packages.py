@@ -340,7 +340,7 @@ def test_two_builds_are_equal(releases):
 def test_a_fresh_system_runs_them(releases):
     if os.geteuid() != 0 or not shutil.which("debootstrap"):
         pytest.skip("debootstrap needs root")
-    done = subprocess.run([RELEASE / "try.sh", releases[0]], capture_output=True, text=True)
+    done = subprocess.run([RELEASE / "smoke_test.sh", releases[0]], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     rows = [line.split() for line in done.stdout.splitlines()]
     assert {row[1] for row in rows} >= {"deb", "archive"} and {row[2] for row in rows} == {DEMO}

@@ -86,7 +86,7 @@ run_tests() {
     python3 -B tools/test/build_time.py "${timed[@]}" --since build/log/speed/begin --speed build/log/speed ||
       { (($? != 3)) || costs_too_much=1; }  # any other code is a defect of the script, no cost
   fi
-  python3 tools/test/one_ctest.py build/everything "$tier" "${builds[@]}"
+  python3 tools/test/merge_ctest.py build/everything "$tier" "${builds[@]}"
   run_ctest build/everything "${builds[@]#*=}"
   if ((tier == 3)); then run_rest; fi
   [[ -z $costs_too_much ]] || die 1 "the tests pass; the builds cost more than their budget (see above)"

@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
+#include "options/argument_reader.h"
 #include "options/table.h"
-#include "options/words.h"
 
 namespace invar::cli {
 

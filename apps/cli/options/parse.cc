@@ -5,9 +5,9 @@
 
 #include "base/file/file.h"
 #include "console.h"
+#include "options/argument_reader.h"
 #include "options/configuration.h"
 #include "options/table.h"
-#include "options/words.h"
 #include "progress/display.h"
 
 namespace invar::cli {
@@ -191,7 +191,7 @@ int show_completion(const HelpCommand& h) {
 int parse_and_run(int argc, char** argv, bool environment_was_good) {
   const std::vector<std::string> given(argv + std::min(argc, 1), argv + argc);
   const CommandText& program = program_text();
-  Words words = read_words(program, given);
+  Words words = read_arguments(program, given);
   const CommandText& command = *words.command;
   const CommandRow& row = row_of(command);
   Commands c;

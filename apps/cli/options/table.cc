@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/thread_pool.h"
-#include "options/prepare.h"
+#include "options/preflight.h"
 #include "options/values.h"
 
 namespace invar::cli {
@@ -11,7 +11,7 @@ namespace {
 
 template <class Command>
 int start(Command& c, std::string_view name, int (*run)(const Command&)) {
-  if (const std::optional<int> code = prepare(c, name)) return *code;
+  if (const std::optional<int> code = preflight(c, name)) return *code;
   return run(c);
 }
 

@@ -14,7 +14,7 @@
 #include "generate/tensors/tensors.h"
 #include "generate/verify/verify.h"
 #include "outputs/folders.h"
-#include "receipts/confine.h"
+#include "receipts/sandbox.h"
 
 namespace invar::cli {
 namespace {

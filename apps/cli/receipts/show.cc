@@ -14,7 +14,7 @@
 #include "console.h"
 #include "generate/verify/verify.h"
 #include "progress/terminal_text.h"
-#include "receipts/confine.h"
+#include "receipts/sandbox.h"
 
 namespace invar::cli {
 namespace {

@@ -18,7 +18,7 @@
 #include "generate/verify/verify.h"
 #include "progress/display.h"
 #include "progress/terminal_text.h"
-#include "receipts/confine.h"
+#include "receipts/sandbox.h"
 #include "signature/key_file.h"
 
 namespace invar::cli {

@@ -14,7 +14,7 @@
 #include "base/text/utf8.h"
 #include "console.h"
 #include "device/shared_library.h"
-#include "outputs/state.h"
+#include "outputs/user_state.h"
 
 namespace invar::cli {
 namespace {

@@ -13,13 +13,13 @@
 #include "generate/cache/task_folder.h"
 #include "generate/onnx/compile_onnx.h"
 #include "generate/onnx/onnx_folder.h"
-#include "plan/outline.h"
 #include "plan/program_text.h"
 #include "weights/weight_file.h"
 #ifdef INVAR_COMPILER
 #include "checkpoint/checkpoint.h"
 #include "compiler/compiler.h"
 #include "onnx/onnx.h"
+#include "plan/weight_provenance.h"
 #endif
 
 namespace invar::generate {
@@ -217,7 +217,7 @@ static CompiledModel given_as(plan::Plan plan, const std::string& path) {
 
 Result<CompiledModel> given_plan(const std::string& path) {
   INVAR_TRY(plan::Plan plan, plan::load(path));
-  INVAR_CHECK_OK(plan::check_tensors(plan, path));
+  INVAR_CHECK_OK(plan::check_weight_provenance(plan, path));
   return given_as(std::move(plan), path);
 }
 
@@ -226,14 +226,14 @@ Result<CompiledModel> prepare(const ModelLocation& location, const ModelOptions&
   if (!options.plan.empty()) {
     INVAR_TRY(plan::Plan plan, plan::load(options.plan));
     INVAR_CHECK_OK(check_made_for(plan, options.plan, options.operation_set, options.profile));
-    Status bound = plan::check_tensors(plan, options.plan);
+    Status bound = plan::check_weight_provenance(plan, options.plan);
 #ifdef INVAR_COMPILER
     if (!bound && bound.error().code == Code::not_covered) {  // constants that were computed from tensors
       ModelOptions own = options;
       own.plan.clear(), own.operation_set = plan.operation_set;
       own.profile = plan::profile_of(plan.choices);
       INVAR_TRY(const CompiledModel computed, prepare(location, own, observer, CachePolicy::none));
-      bound = plan::check_tensors(plan, options.plan, &computed.plan);
+      bound = plan::check_weight_provenance(plan, options.plan, &computed.plan);
     }
 #endif
     INVAR_CHECK_OK(bound);

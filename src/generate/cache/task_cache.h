@@ -50,7 +50,8 @@ Status check_made_for(const plan::Plan&, const std::string& path, std::optional<
 enum class CachePolicy { use, replace, none };
 // Digests that somebody claims of the tensors of a checkpoint, by name.
 using TensorDigests = std::map<std::string, Digest, std::less<>>;
-// A plan that was given, which must compute with the tensors of its program (plan::check_tensors).
+// A plan that was given, which must compute with the tensors of its program
+// (plan::check_weight_provenance).
 Result<CompiledModel> given_plan(const std::string& path);
 // options.plan, or the checkpoint's. Plans are made at the compiler's default level, so a program
 // has one digest. `presumed`: taken into the plan as they are, so that the bytes are hashed once,

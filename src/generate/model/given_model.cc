@@ -16,6 +16,7 @@
 #include "generate/model/find_model.h"
 #include "plan/outline.h"
 #include "plan/stages.h"
+#include "plan/weight_provenance.h"
 #include "run/weights_needed.h"
 
 namespace invar::generate {
@@ -165,7 +166,7 @@ Result<CompiledModel> prepare_prediction_head(const ModelLocation&, Profile, Obs
 Result<CompiledModel> prepare(const ModelLocation&, const ModelOptions& options, Observer& observer,
                               CachePolicy, const TensorDigests*) {
   INVAR_TRY(plan::Plan plan, usable_plan(options.plan));
-  INVAR_CHECK_OK(plan::check_tensors(plan, options.plan));
+  INVAR_CHECK_OK(plan::check_weight_provenance(plan, options.plan));
   const std::string folder = folder_of_plan(options.plan);
   INVAR_TRY(const Origin origin, origin_of(plan, std::filesystem::path(options.plan).filename().string()));
   observer.note("plan", origin.text);

@@ -9,7 +9,7 @@
 #include "generate/requests/receipt_file.h"
 #include "generate/tensors/tensor_function.h"
 #include "num/env.h"
-#include "plan/outline.h"
+#include "plan/weight_provenance.h"
 #include "receipt/seal.h"
 
 namespace invar::generate {
@@ -123,7 +123,7 @@ Result<TensorAnswer> infer_tensors(CompiledModel program, const std::string& pat
     // A label, also where the folder holds other models.
     const Result<ModelLocation> location = resolve(folder_of(path));
     const std::string folder = std::filesystem::weakly_canonical(folder_of(path)).filename().string();
-    const Status bound = program.given ? plan::check_tensors(plan, path) : Status();
+    const Status bound = program.given ? plan::check_weight_provenance(plan, path) : Status();
     if (!bound && bound.error().code != Code::not_covered) return bound.error();
     // Whoever verifies the receipt compiles the model, which computes these constants.
     if (!bound) observer.note("plan", bound.error().message);

@@ -62,7 +62,7 @@ TABLE = {
 }
 
 
-class Witnesses:
+class MadeModels:
     """The models of these receipts, made in a folder."""
 
     def __init__(self, folder):

@@ -1,8 +1,8 @@
-#include "options/prepare.h"
+#include "options/preflight.h"
 
 #include "console.h"
 #include "device/find_device.h"
-#include "outputs/state.h"
+#include "outputs/user_state.h"
 #include "workers/workers.h"
 
 namespace invar::cli {
@@ -44,7 +44,7 @@ std::optional<int> expect_one_way_to_sample(const SamplingOptions& o, std::strin
 
 }  // namespace
 
-std::optional<int> prepare(RunCommand& c, std::string_view name) {
+std::optional<int> preflight(RunCommand& c, std::string_view name) {
   if (const std::optional<int> code = expect_one_way_to_sample(c.sampling, name)) return code;
   if (c.prompt_text && (!c.tools.empty() || c.chat.system || c.chat.enable_thinking || !c.chat.date.empty()))
     return misused(name,
@@ -54,19 +54,19 @@ std::optional<int> prepare(RunCommand& c, std::string_view name) {
   return place(c.execution, c.worker_model, {});
 }
 
-std::optional<int> prepare(ChatCommand& c, std::string_view name) {
+std::optional<int> preflight(ChatCommand& c, std::string_view name) {
   if (const std::optional<int> code = expect_one_way_to_sample(c.sampling, name)) return code;
   return place(c.execution, c.worker_model, {});
 }
 
-std::optional<int> prepare(BatchCommand& c, std::string_view name) {
+std::optional<int> preflight(BatchCommand& c, std::string_view name) {
   if (c.merge) return std::nullopt;
   if (c.model.model_name.empty()) return misused(name, "--model-name is missing");
   if (c.from_stdin && c.results.empty()) return misused(name, "--stdin needs --results FOLDER");
   return place(c.execution, c.worker_model, {.first_drains = true});
 }
 
-std::optional<int> prepare(ServeCommand& c, std::string_view) {
+std::optional<int> preflight(ServeCommand& c, std::string_view) {
   // Before the processes are started.
   if (c.model_names.size() > 1 && !c.execution.workers.empty())
     return fail(bad_input("--workers is of one model, and " + std::to_string(c.model_names.size()) +
@@ -74,18 +74,18 @@ std::optional<int> prepare(ServeCommand& c, std::string_view) {
   return place(c.execution, c.worker_model, {.first_drains = true});
 }
 
-std::optional<int> prepare(InferCommand& c, std::string_view name) {
+std::optional<int> preflight(InferCommand& c, std::string_view name) {
   if (const std::optional<int> code = expect_one_way_to_sample(c.sampling, name)) return code;
   if (c.explain) c.execution.explain = explain_on_stderr;
   return place(c.execution, c.worker_model, {.hangup_ends = true});
 }
 
-std::optional<int> prepare(EncoderCommand& c, std::string_view name) {
+std::optional<int> preflight(EncoderCommand& c, std::string_view name) {
   if (name == "rerank" && c.query.empty()) return misused(name, "--query: empty: give the query");
   return expect_devices(c.execution);
 }
 
-std::optional<int> prepare(ReceiptCommand& c, std::string_view) {
+std::optional<int> preflight(ReceiptCommand& c, std::string_view) {
   c.receipts.insert(c.receipts.end(), c.receipt_paths.begin(), c.receipt_paths.end());
   if (c.last) {
     auto path = last_receipt();
@@ -95,14 +95,14 @@ std::optional<int> prepare(ReceiptCommand& c, std::string_view) {
   return place(c.execution, c.worker_model, {.hangup_ends = true});
 }
 
-std::optional<int> prepare(DisputeCommand& c, std::string_view) {
+std::optional<int> preflight(DisputeCommand& c, std::string_view) {
   if (c.execution.device == "cpu") return std::nullopt;
   return fail(not_covered("--device " + c.execution.device +
                           ": the results of single operations are observed on the CPU alone: leave "
                           "--device out"));
 }
 
-std::optional<int> prepare(BenchCommand& c, std::string_view) {
+std::optional<int> preflight(BenchCommand& c, std::string_view) {
   return expect_devices(std::string_view(c.settings.device));
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Joins the tests of several build folders into one ctest, so that there is one list and one count.
 
-one_ctest.py OUT TIER NAME=FOLDER...     then: ctest --test-dir OUT
+merge_ctest.py OUT TIER NAME=FOLDER...     then: ctest --test-dir OUT
 
 CTest keys properties by name, and the same tests exist in every build: each gets its build's name
 in front. Tests of other tiers are left out: a build makes the programs of its tier alone. Tier 3
@@ -11,7 +11,6 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-
 
 WHOLE = 6  # of a test, in the time that a sample of it may take
 
@@ -38,10 +37,10 @@ def main():
         ).stdout
         tests = [t for t in json.loads(listing)["tests"] if label in labels(t)]
         if not tests:
-            sys.exit(f"one_ctest.py: no tests of {label} in {folder}")
+            sys.exit(f"merge_ctest.py: no tests of {label} in {folder}")
         for test in tests:
             if "command" not in test:
-                sys.exit(f"one_ctest.py: {folder}: {test['name']} was not built")
+                sys.exit(f"merge_ctest.py: {folder}: {test['name']} was not built")
             title = quote(f"{name}.{test['name']}")
             lines.append(f"add_test({title} {' '.join(map(quote, test['command']))})")
             named = {p["name"]: p["value"] for p in test.get("properties", [])}

@@ -1,4 +1,4 @@
-#include "outputs/state.h"
+#include "outputs/user_state.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,4 +1,5 @@
-// Whether a plan computes with the tensors of its program, see plan/outline.h.
+#include "plan/weight_provenance.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -7,7 +8,6 @@
 #include <tuple>
 
 #include "base/file/temporary_file.h"
-#include "plan/outline.h"
 #include "plan/program_text.h"
 
 namespace invar::plan {
@@ -213,7 +213,7 @@ Status TensorCheck::check_constant(const Weight& w) const {
 
 }  // namespace
 
-Status check_tensors(const Plan& plan, const std::string& path, const Plan* computed) {
+Status check_weight_provenance(const Plan& plan, const std::string& path, const Plan* computed) {
   if (!plan.source) return {};
   std::set<Digest> constants;
   const auto same = [](const Weight& a, const Weight& b) {

@@ -2,7 +2,7 @@
 # Tries the artefacts of a release in a fresh system without a compiler: installs each, runs the
 # shipped model, verifies the receipt, asks a server, and removes it again. An archive of another
 # processor runs under QEMU, where that is installed.
-#   tools/release/try.sh [--suite NAME] [--mirror URL] [FOLDER]
+#   tools/release/smoke_test.sh [--suite NAME] [--mirror URL] [FOLDER]
 #   --suite NAME   the release that debootstrap makes (default: this machine's)
 #   --mirror URL   where it is (default: the first source of this machine's apt): on Debian that of
 #                  Ubuntu for `--suite noble`
@@ -11,7 +11,7 @@
 # the wheel from where its pip has it.
 set -euo pipefail
 usage() { sed -n '2,11s/^# \{0,1\}//p' "$0"; }
-fail() { printf 'try.sh: %s\n' "$*" >&2; exit 2; }
+fail() { printf 'smoke_test.sh: %s\n' "$*" >&2; exit 2; }
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 suite=$(. /etc/os-release && echo "${VERSION_CODENAME:-}") folder="$root/build-release/dist" mirror=''

@@ -1,4 +1,4 @@
-#include "options/words.h"
+#include "options/argument_reader.h"
 
 #include <algorithm>
 #include <cctype>
@@ -32,9 +32,9 @@ bool is_dashed(std::string_view word) {  // -5 is none
 }
 
 // Walks over the words.
-class WordReader {
+class ArgumentReader {
  public:
-  WordReader(const CommandText& program, const std::vector<std::string>& given)
+  ArgumentReader(const CommandText& program, const std::vector<std::string>& given)
       : program_(program), given_(given) {
     found_.program.resize(program.options.size());
     enter(program);
@@ -196,8 +196,8 @@ std::string see_help(const CommandText& c) {
   return "see `invar " + (c.name.empty() ? "" : c.name + " ") + "--help`";
 }
 
-Words read_words(const CommandText& program, const std::vector<std::string>& given) {
-  return WordReader(program, given).read();
+Words read_arguments(const CommandText& program, const std::vector<std::string>& given) {
+  return ArgumentReader(program, given).read();
 }
 
 }  // namespace invar::cli

@@ -1,4 +1,4 @@
-#include "receipts/confine.h"
+#include "receipts/sandbox.h"
 
 #include <filesystem>
 

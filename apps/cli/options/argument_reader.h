@@ -21,7 +21,7 @@ struct Words {
   bool json = false;                 // --json stands there
   std::optional<Advice> wrong = {};  // the first word that is no option, command or value
 };
-Words read_words(const CommandText& program, const std::vector<std::string>& given);
+Words read_arguments(const CommandText& program, const std::vector<std::string>& given);
 
 // "see `invar run --help`"
 std::string see_help(const CommandText&);

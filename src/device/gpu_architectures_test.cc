@@ -1,4 +1,4 @@
-#include "device/gpu_code.h"
+#include "device/gpu_architectures.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // The epilogue recorder, and the check of regions.
-#include "conformance/fused.h"
+#include "conformance/fusion_checks.h"
 
 #include <algorithm>
 #include <cstring>
