@@ -23,7 +23,7 @@ NOT_COVERED = {
     "sequences that are results": "Optional SequenceMap",
 }
 # Lowered before the rules, in one meaning for all opsets (test_sequences_of_tensors.py); random
-# numbers are Invar's own (test_exporters.py); control flow has graphs (test_control_flow.py).
+# numbers are Invar's own (test_exporters.py); control flow has graphs (tests/compiler).
 ELSEWHERE = """ConcatFromSequence SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert
 SequenceLength SplitToSequence OptionalGetElement OptionalHasElement RandomNormal RandomNormalLike
 RandomUniform RandomUniformLike If Loop Scan Constant""".split()

@@ -3,8 +3,8 @@ the same steps unrolled."""
 
 import numpy as np
 import pytest
+from control_flow_graphs import BOOL, I64, graph, info, run
 from onnx import TensorProto, helper
-from test_control_flow import BOOL, I64, graph, info, run
 
 
 @pytest.mark.parametrize("backwards", [0, 1])
