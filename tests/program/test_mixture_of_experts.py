@@ -115,6 +115,26 @@ def test_experts_that_no_token_has_rest(tmp_path, tokens, threads):
         assert got.tobytes() == ours(tmp_path, "plain", feed).tobytes(), turned
 
 
+@pytest.mark.parametrize("activation", ["gpt-oss", "gelu"])
+@pytest.mark.parametrize("numerics", ["fp32", "exact16"])
+def test_experts_compute_the_rows_that_chose_them(tmp_path, activation, numerics):
+    """Those of a token alone, of all tokens, and of some, with bits of the token alone."""
+    way = GPT_OSS if activation == "gpt-oss" else {"activation_type": "gelu", "fusion": 1}
+    feed = models(tmp_path, 4, 32, **way)
+    rng, tokens = np.random.default_rng(7), 37
+    feed = {n: rng.standard_normal((1, tokens, v.shape[-1])).astype("f") for n, v in feed.items()}
+    feed["scores"][0, :, 0] += 9  # every token has chosen expert 0, one expert 4, and none expert 3
+    feed["scores"][0, :, 3:] -= 9
+    feed["scores"][0, 5, 4] += 19
+    flags = ("--numerics", numerics)
+    got = ours(tmp_path, "packed", feed, *flags)
+    for way in (("--threads", "1"), ("--threads", "3", "--isa", "scalar")):
+        assert got.tobytes() == ours(tmp_path, "packed", feed, *flags, *way).tobytes()
+    for t in range(tokens):
+        one = {n: v[:, t : t + 1] for n, v in feed.items()}
+        assert got[:, t].tobytes() == ours(tmp_path, "packed", one, *flags).tobytes(), t
+
+
 def test_packed_experts_are_near_onnxruntimes(tmp_path):
     """Its kernels of 4 bits compute in binary32; those of 8 bits round activations to 8 bits."""
     feed = models(tmp_path, 4, 32, **GPT_OSS)

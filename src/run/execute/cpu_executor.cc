@@ -13,11 +13,18 @@ CpuExecutor::CpuExecutor(std::shared_ptr<const Executable> executable, Pool& poo
       pool_(pool),
       parts_(chosen_parts(*executable_)),
       unread_(parts_.size()),
+      rows_of_part_(parts_.size(), -1),
+      row_operands_(parts_.size()),
+      made_by_(values_.size(), nodes_.size()),
+      last_reader_(values_.size()),
       scratch_(static_cast<size_t>(pool.threads())) {
   for (const plan::Port& p : executable_->plan->inputs) readers_[p.value];
   for (size_t n = 0; n < nodes_.size(); ++n) {
     groups_.push_back({this, n, n + 1});
     const std::vector<plan::Operand>& operands = executable_->nodes[n].node->in;
+    for (const int v : executable_->nodes[n].node->out) made_by_[v] = n;
+    for (const plan::Operand& o : operands)
+      if (o.kind == plan::Operand::value) last_reader_[o.index] = n;
     for (size_t i = 0; i < operands.size(); ++i)
       if (const auto input = readers_.find(operands[i].index);
           operands[i].kind == plan::Operand::value && input != readers_.end())
@@ -91,12 +98,12 @@ void CpuExecutor::run_fused(const void* context, const ops::Region& region) {
 }
 
 // The end of the concurrent run that begins at `first`. Nodes with memory between phases run alone,
-// since each would need memory of its own.
+// since each would need memory of its own; so do those of parts with other rows.
 size_t CpuExecutor::concurrent_end(size_t first) const {
   const Executable& e = *executable_;
   size_t end = e.group_end(first);
   while (end < nodes_.size() && e.nodes[end].concurrent && !nodes_[first].shared_bytes &&
-         !nodes_[end].shared_bytes)
+         !nodes_[end].shared_bytes && rows_of_part_[end] == rows_of_part_[first])
     end = e.group_end(end);
   return end;
 }
@@ -105,6 +112,9 @@ Status CpuExecutor::schedule(bool reshape) {
   const Executable& e = *executable_;
   for (size_t n = 0; reshape && n < nodes_.size(); ++n)
     if (e.nodes[n].on_rows) append_steps(n);
+  if (reshape) {
+    INVAR_CHECK_OK(find_rows_of_parts());
+  }
   waves_.clear();
   for (size_t n = 0, end; n < nodes_.size(); n = end) {
     end = concurrent_end(n);
@@ -122,9 +132,15 @@ Status CpuExecutor::schedule(bool reshape) {
 
 Status CpuExecutor::run(bool tail, const std::function<void()>&) {
   const Executable& e = *executable_;
+  int part = -1;  // whose rows are bound
   for (const Wave& wave : waves_) {
     const PreparedNode& first = e.nodes[wave.begin];
     if (first.is_constant ? has_constants_ : !tail && !first.feeds_state) continue;
+    if (const int next = rows_of_part_[wave.begin]; next != part) {
+      if (part >= 0) end_part(part);
+      if (next >= 0) begin_part(next);
+      part = next;
+    }
     for (size_t n = wave.begin; wave.has_indices && n < wave.end; ++n) {
       const ops::OpContract& contract = *e.nodes[n].contract;
       if (ops::OutOfBounds out_of_bounds;
@@ -233,7 +249,7 @@ Status CpuExecutor::feed_device(int, const void*) {
 }
 
 size_t CpuExecutor::bytes() const {
-  size_t bytes = Executor::bytes();
+  size_t bytes = Executor::bytes() + gathered_.size();
   for (const Allocation& b : scratch_) bytes += b.size();
   return bytes;
 }

@@ -37,6 +37,22 @@ class CpuExecutor final : public Executor {
   Status schedule(bool reshape) override;
   Status reserve_ports(const std::vector<uint64_t>&, std::span<const StepShape>) override { return {}; }
 
+  // Nodes [begin, end) that make a part of `tokens` rows, each of its own row: a step computes
+  // those that have chosen it, one behind the other.
+  struct RowsOfPart {
+    size_t begin, end;
+    int64_t tokens;
+    std::vector<int> sources = {};  // the rows that they read and others made
+    int result = -1;                // what others read
+  };
+  // What the nodes need is known when the shapes of a step are.
+  Status find_rows_of_parts();
+  bool add_node_of_part(size_t n, RowsOfPart&);
+  bool is_made_in(const RowsOfPart& p, int v) const { return made_by_[v] >= p.begin && made_by_[v] < p.end; }
+  bool bind_rows(const RowsOfPart&, int64_t count);
+  void begin_part(int number);
+  void end_part(int number);
+
   ops::Epilogue make_epilogue(size_t head) const;
   void append_steps(size_t head);
   static void run_fused(const void* context, const ops::Region&);
@@ -57,6 +73,12 @@ class CpuExecutor final : public Executor {
   std::vector<FusedGroup> groups_;       // per node
   const std::vector<ChosenPart> parts_;  // per node
   std::vector<char> unread_;             // per node: nobody reads the part that it makes in this step
+  std::vector<RowsOfPart> rows_of_parts_;
+  std::vector<int> rows_of_part_;              // per node: its number in rows_of_parts_; -1: it has none
+  std::vector<uint64_t> row_operands_;         // per node with a number: a bit for each operand
+  std::vector<size_t> made_by_, last_reader_;  // per value: the nodes; made_by_: their number where none is
+  std::vector<int64_t> chosen_rows_;           // of the part that runs
+  Allocation gathered_;                        // sources, one behind the other
   std::map<int, std::vector<ops::View*>> readers_;  // per input: the operands of nodes_ that read it
   std::vector<Wave> waves_;                         // of the last bind()
   std::vector<Allocation> scratch_;                 // per worker

@@ -103,10 +103,24 @@ std::vector<ChosenPart> chosen_parts(const Executable& e) {
   return parts;
 }
 
+namespace {
+
+bool any_is_of(const ChosenPart& part, std::span<const int64_t> indices) {
+  return std::ranges::any_of(indices,
+                             [&](int64_t i) { return i == part.part || i + part.parts == part.part; });
+}
+
+}  // namespace
+
 bool is_read(const ChosenPart& part, const ops::View& by) {
-  const auto* index = by.as<const int64_t>();
-  return std::any_of(index, index + by.elements(),
-                     [&](int64_t i) { return i == part.part || i + part.parts == part.part; });
+  return any_is_of(part, {by.as<const int64_t>(), static_cast<size_t>(by.elements())});
+}
+
+void find_rows(const ChosenPart& part, const ops::View& by, std::vector<int64_t>& rows) {
+  rows.clear();
+  const auto n = static_cast<size_t>(by.elements() / by.dim[0]);
+  for (int64_t row = 0; row < by.dim[0]; ++row)
+    if (any_is_of(part, {by.as<const int64_t>() + static_cast<size_t>(row) * n, n})) rows.push_back(row);
 }
 
 }  // namespace invar::run

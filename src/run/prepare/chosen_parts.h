@@ -18,5 +18,7 @@ struct ChosenPart {
 // Per node. All nodes of a fused group have the same one.
 std::vector<ChosenPart> chosen_parts(const Executable&);
 bool is_read(const ChosenPart&, const ops::View& by);
+// The elements of the leading axis of `by` that have an index of the part, ascending.
+void find_rows(const ChosenPart&, const ops::View& by, std::vector<int64_t>& rows);
 
 }  // namespace invar::run

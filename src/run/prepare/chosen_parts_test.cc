@@ -75,5 +75,15 @@ TEST(ChosenParts, AreReadWhereAnIndexIsTheirs) {
   EXPECT_FALSE(read(1) || read(2));
 }
 
+TEST(ChosenParts, AreOfRowsThatHaveTheirIndex) {
+  int64_t indices[] = {3, 1, 0, -2, 2, 2};
+  ops::View by{.data = indices, .dtype = DType::i64, .rank = 3, .dim = {3, 2, 1}};
+  std::vector<int64_t> rows;
+  find_rows({0, 3, 5}, by, rows);
+  EXPECT_EQ(rows, (std::vector<int64_t>{0, 1}));
+  find_rows({0, 4, 5}, by, rows);
+  EXPECT_EQ(rows, std::vector<int64_t>{});
+}
+
 }  // namespace
 }  // namespace invar::run
