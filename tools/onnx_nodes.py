@@ -115,13 +115,16 @@ def array_of(item):
     return onnx.numpy_helper.to_array(item) if isinstance(item, TensorProto) else np.asarray(item)
 
 
+def list_of(item):
+    return onnx.numpy_helper.to_list(item) if isinstance(item, onnx.SequenceProto) else list(item)
+
+
 def elements_of(ports, items):
-    """Names and arrays: a list of tensors is an output for each (onnx.26)."""
+    """Names and arrays: a list of tensors is an input or output for each (onnx.26)."""
     names, arrays = [], []
     for port, item in zip(ports, items):
-        if isinstance(item, onnx.SequenceProto):
-            item = onnx.numpy_helper.to_list(item)
-        if isinstance(item, list):
+        if port.type.HasField("sequence_type"):
+            item = list_of(item)
             names += [f"{port.name}.{i}" for i in range(len(item))]
             arrays += map(array_of, item)
         else:
@@ -220,8 +223,14 @@ def judge(case, folder):
     model = folder / "model.onnx"
     onnx.save(case.model, model)
     ((inputs, wanted),) = case.data_sets
-    given = {port.name: item for port, item in zip(case.model.graph.input, inputs)}
-    bound, binding = [], []
+    lists = {
+        port.name: list_of(item)
+        for port, item in zip(case.model.graph.input, inputs)
+        if port.type.HasField("sequence_type")
+    }
+    given = dict(zip(*elements_of(case.model.graph.input, inputs)))
+    lengths = [x for name, items in lists.items() for x in ("--dim", f"{name}={len(items)}")]
+    bound, binding = [], lengths
     while True:
         code, said = execute("compile", model, *binding)
         more = (
@@ -232,7 +241,7 @@ def judge(case, folder):
         if not more:
             break
         bound += more
-        binding = [
+        binding = lengths + [
             x
             for name in bound
             for x in ("--bind", f"{name}={saved(folder, name, given, case.model.graph)}")

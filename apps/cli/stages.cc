@@ -276,6 +276,9 @@ Status do_compile(const CompileCommand& c, int& code) {
   INVAR_TRY(const auto dims, sizes_from("--dim", c.dims));
   INVAR_CHECK_OK(onnx::fix_dims(graph, dims));
   INVAR_TRY(const run::Function::NamedTensors bound, tensors_from("--bind", c.bound));
+  std::vector<std::string> names;
+  for (const auto& input : bound) names.push_back(input.first);
+  INVAR_TRY([[maybe_unused]] const bool lists, onnx::fix_lists(graph, names));
   for (const auto& [name, t] : bound)
     INVAR_CHECK_OK(onnx::bind_input(graph, name, t.dtype, t.shape, t.bytes.data()));
   compiler::Options options;

@@ -137,6 +137,10 @@ DigestCache compile(const std::string& model, const std::string& folder, const s
         bad_input("numerics: '" + numerics + "' is not known; use one of " + std::string(kProfileNames))};
   onnx::Graph graph = or_raise(onnx::read(model));
   or_raise(onnx::fix_dims(graph, dims));
+  std::vector<std::string> names;
+  for (const NamedArrays* given : {&bound, &call})
+    for (const auto& input : *given) names.push_back(input.first);
+  or_raise(onnx::fix_lists(graph, names));
   for (const auto& [name, array] : bound) {
     const ops::View v = view_of(array, "input '" + name + "'");
     or_raise(onnx::bind_input(graph, name, v.dtype, {v.dim, v.dim + v.rank}, v.data));

@@ -252,6 +252,7 @@ Result<std::unique_ptr<Compiler>> run_compiler(const onnx::Graph& graph, const O
 
 Result<CompiledProgram> compile(const onnx::Graph& given, const Options& options) {
   const num::ArithmeticEnv env;
+  INVAR_CHECK_OK(onnx::check_lists(given));
   INVAR_TRY(const std::optional<onnx::NumberedGraph> numbered, onnx::number_strings(given));
   const onnx::Graph& tensors = numbered ? numbered->graph : given;
   const std::optional<onnx::Graph> rewritten = onnx::without_sequences(tensors);
@@ -330,6 +331,7 @@ Result<std::string> emit(const onnx::Graph& given, Options options, const std::s
     if (program.program_text.empty()) return not_covered(given.name + ": " + kNoProgram);
     return std::move(program.program_text);
   }
+  INVAR_CHECK_OK(onnx::check_lists(given));
   INVAR_TRY(const std::optional<onnx::NumberedGraph> numbered, onnx::number_strings(given));
   const onnx::Graph& tensors = numbered ? numbered->graph : given;
   const std::optional<onnx::Graph> rewritten = onnx::without_sequences(tensors);

@@ -51,6 +51,7 @@ struct ValueInfo {
   int32_t data_type = 0;
   bool has_shape = false;
   std::vector<Dimension> shape;
+  bool is_list = false;  // an input: a list of such tensors, of which nobody has said how many
 };
 
 struct Graph {
@@ -81,8 +82,14 @@ Status bind_input(Graph&, TensorRef value);
 // The same with row-major elements in native byte order.
 Status bind_input(Graph&, const std::string& name, DType, std::vector<int64_t> shape, const void* data);
 
+// An input that is a list of tensors becomes an input for each, NAME.0, NAME.1, ... (onnx.26),
+// where these are among `given`: the names that a call, or whoever compiles, gives. True: some has.
+Result<bool> fix_lists(Graph&, const std::vector<std::string>& given);
+// Refuses inputs that are lists still.
+Status check_lists(const Graph&);
+
 // Fixes dimensions of the inputs to sizes from 0 to 2^31, and all dimensions with the same symbol.
-// A dimension without a symbol is named INPUT.AXIS.
+// A dimension without a symbol is named INPUT.AXIS, the length of a list by the list.
 Status fix_dims(Graph&, const std::vector<std::pair<std::string, int64_t>>& dims);
 
 // The name, element type and shape of an input of one call.

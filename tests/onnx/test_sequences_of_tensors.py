@@ -417,3 +417,93 @@ def test_parts_of_an_input(tmp_path, rows, keepdims, split):
     ]
     weights = [numpy_helper.from_array(NUMBERS[n], n) for n in ("n2", "n-2")]
     gives_elements(tmp_path, nodes, [value("x", F32, (rows, 4))], outputs, weights)
+
+
+def list_model(folder, nodes, outputs, shape=("n", 4), others=()):
+    inputs = [helper.make_tensor_sequence_value_info("s", F32, shape), *others]
+    weights = [numpy_helper.from_array(np.asarray(v), n) for n, v in NUMBERS.items()]
+    graph = helper.make_graph(nodes, "g", inputs, outputs, weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    (folder / "m.onnx").write_bytes(model.SerializeToString())
+    return model
+
+
+def given(folder, arrays):
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array)
+    return [a for n in arrays for a in ("--input", f"{n}={folder / n}.npy")]
+
+
+def test_a_list_is_an_input_for_each_element(tmp_path):
+    """Elements of several sizes, as many as the call gives; its receipt is verified."""
+    nodes = [
+        node("ConcatFromSequence", ["s"], ["y"], axis=0),
+        node("SequenceLength", ["s"], ["n"]),
+        node("SequenceInsert", ["s", "y", "n0"], ["longer"]),
+    ]
+    outputs = [
+        value("y", F32, None),
+        value("n", I64, None),
+        helper.make_tensor_sequence_value_info("longer", F32, None),
+    ]
+    list_model(tmp_path, nodes, outputs)
+    for length in (1, 3):
+        arrays = {f"s.{i}": np.full((i + 1, 4), i, np.float32) for i in range(length)}
+        out, receipt, model = tmp_path / str(length), tmp_path / "r.json", tmp_path / "m.onnx"
+        args = given(tmp_path, arrays)
+        invar("infer", model, *args, "--tensors-output", out, "--receipt-path", receipt)
+        assert "VERIFIED" in invar("verify", receipt, "--model", model, *args).text
+        whole = np.concatenate(list(arrays.values()))
+        for name, want in {"y": whole, "n": np.int64(length), "longer.0": whole}.items():
+            assert np.load(out / f"{name}.npy").tobytes() == want.tobytes()
+        assert len(list(out.iterdir())) == length + 3
+
+
+def test_the_length_of_a_list_is_a_dimension(tmp_path):
+    list_model(tmp_path, [node("SequenceLength", ["s"], ["n"])], [value("n", I64, None)])
+    model, plan = tmp_path / "m.onnx", tmp_path / "p.invar"
+    told = "input 's': a list of tensors; give 's.0', 's.1' and so on, or say how many by --dim"
+    refused("compile", model, code=3, names=[told])
+    refused("compile", model, "--dim", f"s={2**17 + 1}", code=2, names=["list 's': 131073 tensors"])
+    invar("compile", model, "--dim", "s=0", "--output", plan)
+    invar("infer", plan, "--tensors-output", tmp_path / "out")
+    assert np.load(tmp_path / "out/n.npy") == 0
+    one = given(tmp_path, {"s.0": np.zeros((1, 4), np.float32)})
+    more = given(tmp_path, {"s.2": np.zeros((1, 4), np.float32)})
+    refused("infer", model, *one, *more, code=2, names=["'s.2'"])
+    wrong = given(tmp_path, {"s.0": np.zeros((1, 5), np.float32)})
+    refused("infer", model, *wrong, code=2, names=["'s.0'"])
+
+
+@pytest.mark.parametrize("lengths", [(1, 1), (2, 2), (1, 2)])
+@pytest.mark.parametrize("yes", [True, False])
+def test_lists_in_branches(tmp_path, lengths, yes):
+    """Of one length, or where the condition is known."""
+    lists = [helper.make_tensor_sequence_value_info(f"l{b}", F32, None) for b in range(2)]
+    branches = [
+        helper.make_graph(
+            [
+                node("Neg", ["x"], [f"x{b}"]),
+                node("SequenceConstruct", ["x", f"x{b}"][-n:], [f"l{b}"]),
+            ],
+            f"b{b}",
+            [],
+            [lists[b]],
+        )
+        for b, n in enumerate(lengths)
+    ]
+    nodes = [
+        node("If", ["c"], ["l"], then_branch=branches[0], else_branch=branches[1]),
+        node("ConcatFromSequence", ["l"], ["y"], axis=0),
+    ]
+    inputs = [value("x", F32, (2, 3)), value("c", TensorProto.BOOL, [])]
+    graph = helper.make_graph(nodes, "g", inputs, [value("y", F32, None)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    arrays = {"x": np.arange(6, dtype=np.float32).reshape(2, 3), "c": np.array(yes)}
+    args = given(tmp_path, arrays)
+    invar("infer", tmp_path / "m.onnx", *args, "--tensors-output", tmp_path / "out")
+    (want,) = ReferenceEvaluator(model).run(None, arrays)
+    assert np.load(tmp_path / "out/y.npy").tobytes() == want.tobytes()
+    if lengths[0] != lengths[1]:
+        refused("compile", tmp_path / "m.onnx", code=3)

@@ -128,7 +128,9 @@ Error NodeView::not_constant(Value value, std::string message) const {
   llvm::SetVector<Value> reached;
   reached.insert(value);
   for (size_t at = 0; at < reached.size(); ++at) {
-    if (auto argument = dyn_cast<BlockArgument>(reached[at])) inputs.set(argument.getArgNumber());
+    if (auto argument = dyn_cast<BlockArgument>(reached[at]);
+        argument && argument.getOwner() == &function.front())
+      inputs.set(argument.getArgNumber());
     if (Operation* op = reached[at].getDefiningOp())
       for (Value v : op->getOperands()) reached.insert(v);
   }

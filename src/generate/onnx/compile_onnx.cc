@@ -163,6 +163,14 @@ Status compile_onnx_into(const std::string& folder, const TensorProgram& program
   const auto compiling = observer.phase("compile");
   INVAR_TRY(onnx::Graph graph, read_before ? std::move(*read_before) : onnx::read(program.model));
   INVAR_CHECK_OK(onnx::fix_dims(graph, program.dims));
+  std::vector<std::string> given;
+  for (const auto& input : program.bound) given.push_back(input.first);
+  if (program.call)
+    for (const auto& input : *program.call) given.push_back(input.first);
+  INVAR_TRY(made.of_call, onnx::fix_lists(graph, given));
+  if (made.of_call && program.call) {  // a plan for a call reads some of its inputs
+    INVAR_TRY([[maybe_unused]] const onnx::Graph fits, graph_with(Known::sizes, graph, *program.call));
+  }
   for (const auto& [name, t] : program.bound)
     INVAR_CHECK_OK(onnx::bind_input(graph, name, t.dtype, t.shape, t.bytes.data()));
   if (keeps_memory) {

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "base/text/names.h"
+#include "onnx/edit/input_lists.h"
 #include "onnx/error_text.h"
 #include "onnx/onnx.h"
 #include "onnx/tensor.h"
@@ -89,7 +90,16 @@ Status substitute_sizes(Graph& graph, const Sizes& sizes, const std::vector<std:
 
 }  // namespace
 
-Status fix_dims(Graph& graph, const std::vector<std::pair<std::string, int64_t>>& dims) {
+Status fix_dims(Graph& graph, const std::vector<std::pair<std::string, int64_t>>& given) {
+  std::vector<std::pair<std::string, int64_t>> dims;
+  for (const auto& [name, size] : given) {
+    const auto input = std::ranges::find(graph.inputs, name, &ValueInfo::name);
+    if (input == graph.inputs.end() || !input->is_list) {
+      dims.emplace_back(name, size);
+      continue;
+    }
+    INVAR_CHECK_OK(expand_list(graph, name, size));
+  }
   const std::vector<std::string> open = dynamic_dim_names(graph);
   Sizes named;
   std::map<Dimension*, int64_t> unnamed;

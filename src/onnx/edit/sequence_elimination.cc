@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "onnx/edit/graph_walks.h"
 #include "onnx/tensor.h"
 
 namespace invar::onnx {
@@ -29,14 +30,17 @@ class SequenceEliminator {
     }
   }
   // Rewrites a graph. Afterwards forgets the values that it defines, since sibling graphs may reuse
-  // their names.
-  void run(Graph& graph) {
+  // their names; what its outputs are, where they are lists, goes to `lists`.
+  void run(Graph& graph, std::map<size_t, Names>* lists = nullptr) {
     Graph* const parent = std::exchange(graph_, &graph);
     const size_t known = defined_.size();
     for (const TensorRef& t : graph.initializers) define_constant(t.name, t);
     std::vector<Node> nodes = std::exchange(graph.nodes, {});
     for (Node& node : nodes) add(std::move(node));
     if (parent == &graph) give_elements();
+    for (size_t i = 0; lists && i < graph.outputs.size(); ++i)
+      if (const auto at = sequences_.find(graph.outputs[i].name); at != sequences_.end())
+        (*lists)[i] = at->second;
     for (; defined_.size() > known; defined_.pop_back())
       sequences_.erase(defined_.back()), splits_.erase(defined_.back()), constants_.erase(defined_.back()),
           scalars_.erase(defined_.back());
@@ -62,6 +66,8 @@ class SequenceEliminator {
   void give_elements();
   bool eliminate_concat(const Node&, const Names&);
   void expand_map(const Node&);
+  bool take_branch(const Node&);
+  void add_branches(Node);
   bool unroll_loop(const Node&);
   Names inline_body(const Graph&, std::map<std::string, std::string> names);
   std::optional<int64_t> scalar(const std::string& name) const;
@@ -104,27 +110,6 @@ class SequenceEliminator {
   size_t num_elements_ = 0, num_nodes_ = 0, num_bytes_ = 0, next_suffix_ = 0;
 };
 
-int64_t attribute(const Node& node, const char* name, int64_t fallback) {
-  const auto it = node.attributes.find(name);
-  const auto* value = it == node.attributes.end() ? nullptr : std::get_if<int64_t>(&it->second);
-  return value ? *value : fallback;
-}
-
-std::optional<std::vector<int64_t>> integers(const TensorRef& t) {
-  const size_t width = t.data_type == kInt64 ? 8 : t.data_type == kInt32 ? 4 : t.data_type == kBool ? 1 : 0;
-  if (!width || !t.file.empty() || t.shape.size() > 1 || t.inline_data.size() > kMaxElements)
-    return std::nullopt;
-  std::vector<int64_t> list;
-  for (size_t at = 0; at + width <= t.inline_data.size(); at += width) {
-    uint64_t bits = 0;
-    for (size_t b = width; b-- > 0;) bits = bits << 8 | static_cast<uint8_t>(t.inline_data[at + b]);
-    list.push_back(width == 8   ? static_cast<int64_t>(bits)
-                   : width == 4 ? static_cast<int32_t>(bits)
-                                : static_cast<int64_t>(bits != 0));
-  }
-  return list;
-}
-
 // Collects the names of the graph and of nested graphs.
 void SequenceEliminator::collect_names(const Graph& graph) {
   for (const ValueInfo& v : graph.inputs) used_names_.insert(v.name);
@@ -136,7 +121,7 @@ void SequenceEliminator::collect_names(const Graph& graph) {
 }
 
 void SequenceEliminator::define_constant(const std::string& name, const TensorRef& t) {
-  std::optional<std::vector<int64_t>> list = integers(t);
+  std::optional<std::vector<int64_t>> list = integers(t, kMaxElements);
   if (!list) return;
   constants_[name] = *std::move(list);
   defined_.push_back(name);
@@ -159,7 +144,70 @@ void SequenceEliminator::add(Node node) {
     }
   }
   if (standard && eliminate(node)) return;
+  if (standard && node.op_type == "If") return add_branches(std::move(node));
   for (Body& body : node.bodies) run(body.graph);
+  graph_->nodes.push_back(std::move(node));
+}
+
+// Where the condition is a constant and lists are in the branches: those may differ in length.
+bool SequenceEliminator::take_branch(const Node& node) {
+  const std::optional<int64_t> condition = node.inputs.size() == 1 ? scalar(node.inputs[0]) : std::nullopt;
+  if (!condition || std::ranges::none_of(node.bodies, [](const Body& b) { return has_sequences(b.graph); }))
+    return false;
+  const auto taken =
+      std::ranges::find(node.bodies, *condition ? "then_branch" : "else_branch", &Body::attribute);
+  if (taken == node.bodies.end() || taken->graph.outputs.size() != node.outputs.size() ||
+      (num_nodes_ += size_of(taken->graph)) > kMaxNodes || !charge_bytes(1, bytes_of(taken->graph)))
+    return false;
+  const Names made = inline_body(taken->graph, {});
+  for (size_t i = 0; i < made.size(); ++i) {
+    Node copy;
+    copy.op_type = "Identity", copy.opset = 1, copy.inputs = {made[i]}, copy.outputs = {node.outputs[i]};
+    add(std::move(copy));
+  }
+  return true;
+}
+
+// A list that all branches give in one length is a result for each of its elements.
+void SequenceEliminator::add_branches(Node node) {
+  if (take_branch(node)) return;
+  std::vector<std::map<size_t, Names>> lists(node.bodies.size());
+  for (size_t b = 0; b < node.bodies.size(); ++b) run(node.bodies[b].graph, &lists[b]);
+  std::map<size_t, Names> results;
+  for (size_t i = 0; i < node.outputs.size() && !lists.empty(); ++i) {
+    const auto length = [i](const auto& of) { return of.contains(i) ? of.at(i).size() : kMaxElements; };
+    const size_t n = length(lists[0]);
+    if (n == 0 || n == kMaxElements || node.outputs[i].empty() ||
+        std::ranges::any_of(lists, [&](const auto& of) { return length(of) != n; }) ||
+        !charge_elements(n * (lists.size() + 1)))
+      continue;
+    for (size_t e = 0; e < n; ++e) results[i].push_back(unique_name(node.outputs[i]));
+  }
+  for (size_t b = 0; b < node.bodies.size() && !results.empty(); ++b) {
+    Graph& graph = node.bodies[b].graph;
+    std::vector<ValueInfo> outputs;
+    for (size_t i = 0; i < graph.outputs.size(); ++i) {
+      if (!results.contains(i)) outputs.push_back(graph.outputs[i]);
+      for (size_t e = 0; results.contains(i) && e < results[i].size(); ++e) {
+        Node& copy = graph.nodes.emplace_back();
+        copy.op_type = "Identity", copy.opset = 1, copy.inputs = {lists[b][i][e]};
+        copy.outputs = {unique_name(graph.outputs[i].name)};
+        outputs.push_back({copy.outputs[0], 0, false, {}});
+      }
+    }
+    graph.outputs = std::move(outputs);
+  }
+  Names outputs;
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    const auto list = results.find(i);
+    if (list == results.end()) {
+      outputs.push_back(node.outputs[i]);
+      continue;
+    }
+    outputs.insert(outputs.end(), list->second.begin(), list->second.end());
+    define_sequence(node.outputs[i], list->second);
+  }
+  node.outputs = std::move(outputs);
   graph_->nodes.push_back(std::move(node));
 }
 
@@ -182,7 +230,7 @@ bool SequenceEliminator::eliminate(const Node& node) {
   } else if (op == "Identity" && node.inputs.size() == 1 && constants_.contains(node.inputs[0])) {
     constants_[out] = constants_.at(node.inputs[0]), defined_.push_back(out);
     if (scalars_.contains(node.inputs[0])) scalars_.insert(out);
-  } else if (op == "Identity" && from) {
+  } else if ((op == "Identity" || op == "OptionalGetElement") && from) {
     if (charge_elements(from->size())) define_sequence(out, *from);
   } else if (op == "SequenceInsert" && from && node.inputs.size() > 1) {
     const std::optional<size_t> at = position(2, from->size(), static_cast<int64_t>(from->size()));
@@ -206,6 +254,7 @@ bool SequenceEliminator::eliminate(const Node& node) {
     return true;
   } else if (op == "SequenceLength" && from) {
     insert_node(node, "Constant", 13, {}, {out}).attributes["value_int"] = static_cast<int64_t>(from->size());
+    constants_[out] = {static_cast<int64_t>(from->size())}, scalars_.insert(out), defined_.push_back(out);
     return true;
   } else if (op == "ConcatFromSequence" && from) {
     return eliminate_concat(node, *from);
@@ -329,49 +378,6 @@ bool SequenceEliminator::eliminate_concat(const Node& node, const Names& list) {
   return true;
 }
 
-void rename(Names& names, const std::map<std::string, std::string>& to) {
-  for (std::string& name : names)
-    if (const auto it = to.find(name); it != to.end()) name = it->second;
-}
-void rename(Graph& graph, const std::map<std::string, std::string>& to) {
-  for (ValueInfo& v : graph.outputs)
-    if (const auto it = to.find(v.name); it != to.end()) v.name = it->second;
-  for (Node& node : graph.nodes) {
-    rename(node.inputs, to);
-    for (Body& body : node.bodies) rename(body.graph, to);
-  }
-}
-
-size_t size_of(const Graph& graph) {
-  size_t size = graph.initializers.size() + graph.nodes.size();
-  for (const Node& node : graph.nodes)
-    for (const Body& body : node.bodies) size += size_of(body.graph);
-  return size;
-}
-
-// Bytes of constants, which a copy of the graph duplicates.
-size_t bytes_of(const Graph& graph) {
-  size_t bytes = 0;
-  for (const TensorRef& t : graph.initializers) bytes += t.inline_data.size();
-  for (const Node& node : graph.nodes) {
-    for (const auto& [name, value] : node.attributes)
-      if (const auto* t = std::get_if<TensorRef>(&value)) bytes += t->inline_data.size();
-    for (const Body& body : node.bodies) bytes += bytes_of(body.graph);
-  }
-  return bytes;
-}
-
-bool reads(const Graph& graph, const std::string& name) {
-  for (const ValueInfo& v : graph.outputs)
-    if (v.name == name) return true;
-  for (const Node& node : graph.nodes) {
-    if (std::count(node.inputs.begin(), node.inputs.end(), name)) return true;
-    for (const Body& body : node.bodies)
-      if (reads(body.graph, name)) return true;
-  }
-  return false;
-}
-
 // Inlines a graph with `names` for its inputs and unique names for its values. Returns its outputs'
 // names.
 Names SequenceEliminator::inline_body(const Graph& body, std::map<std::string, std::string> names) {
@@ -468,14 +474,6 @@ void SequenceEliminator::expand_map(const Node& node) {
   }
   for (size_t r = 0; r < results.size(); ++r)
     if (!node.outputs[r].empty()) define_sequence(node.outputs[r], results[r]);
-}
-
-bool has_sequences(const Graph& graph) {
-  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
-    return node.op_type.find("Sequence") != std::string::npos ||
-           std::any_of(node.bodies.begin(), node.bodies.end(),
-                       [](const Body& body) { return has_sequences(body.graph); });
-  });
 }
 
 }  // namespace

@@ -54,20 +54,23 @@ Result<ValueInfo> GraphReader::read_value(const ::onnx::ValueInfoProto& proto, c
   const std::string where = path_ + ": " + role + " " + quote(proto.name());
   if (proto.name().empty()) return bad_input(path_ + ": a " + role + " has no name");
   ValueInfo v{name_of_use(frame, proto.name()), 0, false, {}};
-  if (!proto.type().has_tensor_type()) {
+  // A list of tensors is an input or output for each.
+  const bool list = proto.type().has_sequence_type() && !depth_;
+  if (list && std::string_view(role) == kGraphOutput) return v;
+  v.is_list = list && proto.type().sequence_type().elem_type().has_tensor_type();
+  if (!v.is_list && !proto.type().has_tensor_type()) {
     // Nested graphs may omit types. The node that defines a value that is no tensor is refused
     // later.
-    // What ZipMap makes is columns here, and a list of tensors an output for each.
-    const bool list = proto.type().has_sequence_type() && std::string_view(role) == kGraphOutput;
-    if (depth_ || list) return v;
+    if (depth_) return v;
     const auto kind = proto.type().value_case();
     return not_covered(
         where + " is not a tensor" +
-        (kind == ::onnx::TypeProto::kSequenceType ? " but a list, which is not covered: give each as an input"
+        (kind == ::onnx::TypeProto::kSequenceType   ? " but a list of no tensors, which is not covered"
          : kind == ::onnx::TypeProto::kOptionalType ? " but an optional, which is not covered: give a tensor"
                                                     : ", which is not covered"));
   }
-  const auto& tensor = proto.type().tensor_type();
+  const auto& tensor =
+      v.is_list ? proto.type().sequence_type().elem_type().tensor_type() : proto.type().tensor_type();
   v.data_type = tensor.elem_type(), v.has_shape = tensor.has_shape();
   if (v.data_type != kString && !bits_of(v.data_type) && !(depth_ && v.data_type == 0))
     return bad_input(where + " has unknown element type " + std::to_string(v.data_type));

@@ -365,7 +365,13 @@ Status Executor::check_libraries() const {
 }
 
 Error Executor::out_of_bounds_error(size_t node, const ops::OutOfBounds& out_of_bounds) const {
-  return error_of(out_of_bounds, nodes_[node].in, executable_->name_of_node(node) + ": ");
+  Error error = error_of(out_of_bounds, nodes_[node].in, executable_->name_of_node(node) + ": ");
+  // Of one branch alone, as an index into one element (onnx.23).
+  if (const plan::Origin& origin = executable_->nodes[node].node->origin; origin.op == "If")
+    error.message = plan::text_of(origin) +
+                    "these inputs ask for the branch whose results have another rank; the rest of the model "
+                    "compiles with the other branch alone";
+  return error;
 }
 
 Status Executor::read_output(int v, size_t begin,

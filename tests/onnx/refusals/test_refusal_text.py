@@ -146,8 +146,10 @@ def test_three_unknown_operators(tmp_path):
     "kind, said",
     [
         (
-            helper.make_sequence_type_proto(helper.make_tensor_type_proto(F32, None)),
-            "not a tensor but a list, which is not covered: give each as an input",
+            helper.make_sequence_type_proto(
+                helper.make_sequence_type_proto(helper.make_tensor_type_proto(F32, None))
+            ),
+            "not a tensor but a list of no tensors",
         ),
         (
             helper.make_optional_type_proto(helper.make_tensor_type_proto(F32, None)),

@@ -248,6 +248,29 @@ def test_a_condition_of_either_rank(tmp_path):
     assert (np.load(tmp_path / "out/y.npy") == ramp(2) * 8).all()
 
 
+def test_a_call_for_the_branch_that_fits_nothing(tmp_path):
+    """Where branches differ in rank, and the model compiles with one."""
+    flat = helper.make_graph([node("Neg", ["x"], ["a"])], "flat", [], [value("a", F32, None)])
+    cube = helper.make_graph(
+        [node("Unsqueeze", ["x", "first"], ["b"])], "cube", [], [value("b", F32, None)]
+    )
+    save(
+        tmp_path,
+        [
+            node("If", ["c"], ["t"], name="choice", then_branch=flat, else_branch=cube),
+            node("Transpose", ["t"], ["y"], perm=[1, 0]),
+        ],
+        [value("x", F32, ["n", 3]), value("c", TensorProto.BOOL, [])],
+        [value("y", F32, None)],
+        {"first": np.array([0])},
+    )
+    x = ramp(2, 3)
+    call(tmp_path, {"x": x, "c": np.array(True)}, "--tensors-output", tmp_path / "out")
+    assert (np.load(tmp_path / "out/y.npy") == -x.T).all()
+    text = call(tmp_path, {"x": x, "c": np.array(False)}, check=refused)[0].text
+    assert 'If (node "choice")' in text and "another rank" in text and "gather" not in text
+
+
 def test_a_plan_for_a_call_is_kept(tmp_path):
     pyramid(tmp_path)
     first, _ = call(tmp_path, {"x": ramp(1, 1, 2, 4)})
