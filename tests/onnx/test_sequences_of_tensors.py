@@ -464,6 +464,9 @@ def test_the_length_of_a_list_is_a_dimension(tmp_path):
     model, plan = tmp_path / "m.onnx", tmp_path / "p.invar"
     told = "input 's': a list of tensors; give 's.0', 's.1' and so on, or say how many by --dim"
     refused("compile", model, code=3, names=[told])
+    np.save(tmp_path / "s.npy", np.zeros((1, 4), np.float32))
+    refused("compile", model, "--bind", f"s={tmp_path}/s.npy", code=3, names=[told])
+    refused("infer", model, "--input", f"s={tmp_path}/s.npy", code=3, names=[told])
     refused("compile", model, "--dim", f"s={2**17 + 1}", code=2, names=["list 's': 131073 tensors"])
     invar("compile", model, "--dim", "s=0", "--output", plan)
     invar("infer", plan, "--tensors-output", tmp_path / "out")

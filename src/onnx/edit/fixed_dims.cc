@@ -150,6 +150,7 @@ Error does_not_fit(const CallInput& is, const ValueInfo& declared, const Sizes& 
 Status fix_shapes(Graph& graph, const std::vector<CallInput>& inputs) {
   Sizes named;
   std::vector<std::pair<std::string, int64_t>> open;
+  INVAR_CHECK_OK(check_lists(graph));
   std::vector<std::string_view> taken, names;
   for (const ValueInfo& v : graph.inputs) taken.push_back(v.name);
   for (const CallInput& i : inputs) names.push_back(i.name);

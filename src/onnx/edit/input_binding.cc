@@ -15,6 +15,7 @@ Status bind_input(Graph& graph, TensorRef value) {
     for (const ValueInfo& v : graph.inputs) known += (known.empty() ? "; there are " : ", ") + quote(v.name);
     return bad_input("input " + quote(value.name) + ": the graph has none of this name left to bind" + known);
   }
+  if (input->is_list) return check_lists(graph);
   bool fits =
       input->data_type == value.data_type && (!input->has_shape || input->shape.size() == value.shape.size());
   for (size_t d = 0; fits && input->has_shape && d < value.shape.size(); ++d)
