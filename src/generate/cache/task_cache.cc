@@ -14,12 +14,12 @@
 #include "generate/onnx/compile_onnx.h"
 #include "generate/onnx/onnx_folder.h"
 #include "plan/program_text.h"
+#include "plan/weight_provenance.h"
 #include "weights/weight_file.h"
 #ifdef INVAR_COMPILER
 #include "checkpoint/checkpoint.h"
 #include "compiler/compiler.h"
 #include "onnx/onnx.h"
-#include "plan/weight_provenance.h"
 #endif
 
 namespace invar::generate {
