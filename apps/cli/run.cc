@@ -10,7 +10,7 @@
 #include "base/text/display.h"
 #include "commands.h"
 #include "console.h"
-#include "exporter/exporter.h"
+#include "exporter/transformers_export.h"
 #include "generate/cache/task_cache.h"
 #include "generate/engine/engine.h"
 #include "generate/engine/execution.h"

@@ -17,7 +17,7 @@
 #include "base/text/display.h"
 #include "commands.h"
 #include "console.h"
-#include "exporter/exporter.h"
+#include "exporter/transformers_export.h"
 #include "generate/cache/task_cache.h"
 #include "generate/engine/accuracy.h"
 #include "generate/model/model_folder.h"

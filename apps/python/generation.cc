@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "arrays.h"
-#include "base/hash/random.h"
+#include "base/hash/random_bytes.h"
 #include "base/text/decimal.h"
 #include "base/text/display.h"
 #include "generate/cache/task_cache.h"

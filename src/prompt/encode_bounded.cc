@@ -1,7 +1,7 @@
 // Texts and pairs of texts in a bounded number of tokens, see prompt.h.
 #include <algorithm>
 
-#include "prompt/tokenizer_model.h"
+#include "prompt/tokenizer_impl.h"
 
 namespace invar::prompt {
 namespace {

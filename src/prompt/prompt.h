@@ -68,7 +68,7 @@ class Tokenizer {
   // not_covered: a token's bytes depend on those around it.
   Result<std::vector<std::optional<std::string>>> token_bytes() const;
 
-  struct Impl;  // prompt/tokenizer_model.h
+  struct Impl;  // prompt/tokenizer_impl.h
 
  private:
   friend class Stream;

@@ -5,7 +5,7 @@
 
 #include "base/text/json.h"
 #include "base/text/utf8.h"
-#include "prompt/tokenizer_model.h"
+#include "prompt/tokenizer_impl.h"
 #include "prompt/word_cache.h"
 
 namespace invar::prompt {

@@ -3,7 +3,7 @@
 
 #include "base/text/display.h"
 #include "base/text/json.h"
-#include "prompt/tokenizer_model.h"
+#include "prompt/tokenizer_impl.h"
 
 namespace invar::prompt {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/file/file.h"
-#include "base/hash/random.h"
+#include "base/hash/random_bytes.h"
 #include "base/text/display.h"
 
 namespace invar::serve {

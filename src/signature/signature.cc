@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/hash/random.h"
+#include "base/hash/random_bytes.h"
 
 #ifdef INVAR_OPENSSL
 #include <openssl/evp.h>

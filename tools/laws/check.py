@@ -17,7 +17,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent / "style")
 import law  # noqa: E402
 
 LAWS = [
-    "names", "includes", "sums", "flags", "kernels", "bytes", "clean", "clauses", "proofs", "evaluation",
+    "names", "includes", "sums", "flags", "kernels", "bytes", "clean", "clauses", "proofs", "eval_used",
     "independence", "attributes", "messages",
     "folders", "functions", "columns", "imports", "local_names",
 ]  # fmt: skip

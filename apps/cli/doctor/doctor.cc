@@ -7,7 +7,7 @@
 #include "conformance/machine.h"
 #include "console.h"
 #include "doctor/evidence.h"
-#include "doctor/report.h"
+#include "doctor/issue_report.h"
 #include "generate/verify/verify.h"
 #include "outputs/folders.h"
 #include "plan/plan.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "options/argument_reader.h"
-#include "options/table.h"
+#include "options/command_table.h"
 
 namespace invar::cli {
 

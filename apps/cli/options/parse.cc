@@ -6,8 +6,8 @@
 #include "base/file/file.h"
 #include "console.h"
 #include "options/argument_reader.h"
+#include "options/command_table.h"
 #include "options/configuration.h"
-#include "options/table.h"
 #include "progress/display.h"
 
 namespace invar::cli {

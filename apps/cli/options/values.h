@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "options/table.h"
+#include "options/command_table.h"
 
 namespace invar::cli {
 

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "artifacts.h"
-#include "base/hash/random.h"
+#include "base/hash/random_bytes.h"
 #include "base/text/display.h"
 #include "commands.h"
 #include "console.h"

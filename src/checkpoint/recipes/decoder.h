@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/recipes/blocks/altup.h"
+#include "checkpoint/recipes/blocks/altup_config.h"
 #include "checkpoint/recipes/blocks/mixers.h"
 #include "checkpoint/recipes/experts.h"
 #include "checkpoint/recipes/rope_frequencies.h"

@@ -5,10 +5,10 @@
 #include <map>
 #include <utility>
 
-#include "base/hash/random.h"
+#include "base/hash/random_bytes.h"
 #include "device/find_device.h"
 #include "generate/engine/execution.h"
-#include "generate/model/find_model.h"
+#include "generate/model/find_receipt_model.h"
 #include "generate/requests/bound_input.h"
 #include "generate/requests/receipt_file.h"
 #include "num/env.h"

@@ -1,6 +1,6 @@
 // The model that a receipt is checked against where nothing can be searched, downloaded or
 // compiled: the folder that a person gave, with the plan in it. Compiled for WebAssembly alone, in
-// the place of find_model.cc and cache/task_cache.cc.
+// the place of find_receipt_model.cc and cache/task_cache.cc.
 #ifdef __wasi__
 #include <algorithm>
 #include <cstdio>
@@ -13,7 +13,7 @@
 #include "base/text/size_text.h"
 #include "generate/cache/task_cache.h"
 #include "generate/engine/execution.h"
-#include "generate/model/find_model.h"
+#include "generate/model/find_receipt_model.h"
 #include "plan/outline.h"
 #include "plan/stages.h"
 #include "plan/weight_provenance.h"

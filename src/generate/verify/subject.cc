@@ -1,7 +1,7 @@
 // The subject of traces and disputes: a receipt, and its model as it is found and compiled here.
 #include "base/text/display.h"
 #include "generate/engine/execution.h"
-#include "generate/model/find_model.h"
+#include "generate/model/find_receipt_model.h"
 #include "generate/model/model.h"
 #include "generate/settings/structured.h"
 #include "generate/verify/verify.h"

@@ -10,7 +10,7 @@
 #include "base/text/json.h"
 #include "generate/engine/execution.h"
 #include "generate/engine/stop_strings.h"
-#include "generate/model/find_model.h"
+#include "generate/model/find_receipt_model.h"
 #include "generate/model/model.h"
 #include "generate/settings/structured.h"
 #include "generate/speech/segments.h"

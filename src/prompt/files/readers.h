@@ -12,7 +12,7 @@
 #include "prompt/models/model.h"
 #include "prompt/normalizers/normalizer.h"
 #include "prompt/pretokenizers/pretokenizer.h"
-#include "prompt/tokenizer_model.h"
+#include "prompt/tokenizer_impl.h"
 
 namespace invar::prompt {
 

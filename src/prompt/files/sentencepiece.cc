@@ -9,7 +9,7 @@
 #include "prompt/files/protobuf.h"
 #include "prompt/models/sentencepiece.h"
 #include "prompt/normalizers/sentencepiece.h"
-#include "prompt/tokenizer_model.h"
+#include "prompt/tokenizer_impl.h"
 
 namespace invar::prompt {
 namespace {

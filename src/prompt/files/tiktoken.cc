@@ -6,7 +6,7 @@
 #include "prompt/files/base64.h"
 #include "prompt/files/fields.h"
 #include "prompt/models/bpe.h"
-#include "prompt/tokenizer_model.h"
+#include "prompt/tokenizer_impl.h"
 
 namespace invar::prompt {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "run/partitions/local_stage.h"
-#include "run/partitions/pipeline.h"
+#include "run/partitions/pipeline_executor.h"
 
 namespace invar::run {
 

@@ -1,5 +1,5 @@
 // A stage of a decoder: some of its layers, with their weights and states, on one device. A
-// pipeline (pipeline.h) hands activations from stage to stage.
+// pipeline (pipeline_executor.h) hands activations from stage to stage.
 #pragma once
 
 #include <functional>

@@ -11,7 +11,7 @@
 
 #include "run/execute/snapshot_positions.h"
 #include "run/partitions/local_stage.h"
-#include "run/partitions/pipeline.h"
+#include "run/partitions/pipeline_executor.h"
 #include "run/steppers/stepper.h"
 
 namespace invar::run {

@@ -7,7 +7,7 @@
 #include <span>
 #include <utility>
 
-#include "base/hash/random.h"
+#include "base/hash/random_bytes.h"
 #include "base/text/decimal.h"
 
 namespace invar::serve {

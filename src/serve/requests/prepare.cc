@@ -3,7 +3,7 @@
 #include <ctime>
 #include <utility>
 
-#include "base/hash/random.h"
+#include "base/hash/random_bytes.h"
 #include "generate/settings/structured.h"
 #include "grammar/grammar.h"
 #include "serve/requests/reply.h"

@@ -3,7 +3,7 @@
 #include <ctime>
 #include <utility>
 
-#include "base/hash/random.h"
+#include "base/hash/random_bytes.h"
 #include "base/text/json.h"
 #include "generate/settings/sampling_json.h"
 #include "prompt/chat.h"

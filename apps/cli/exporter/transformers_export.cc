@@ -1,4 +1,4 @@
-#include "exporter/exporter.h"
+#include "exporter/transformers_export.h"
 
 #include "generate/cache/task_cache.h"
 #ifdef INVAR_COMPILER

@@ -1,4 +1,4 @@
-#include "base/hash/random.h"
+#include "base/hash/random_bytes.h"
 
 #include <unistd.h>
 

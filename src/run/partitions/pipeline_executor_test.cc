@@ -1,5 +1,5 @@
 // The lanes of a pipeline: what is in flight at once, and what becomes of it when a stage fails.
-#include "run/partitions/pipeline.h"
+#include "run/partitions/pipeline_executor.h"
 
 #include <gtest/gtest.h>
 

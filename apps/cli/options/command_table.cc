@@ -1,4 +1,4 @@
-#include "options/table.h"
+#include "options/command_table.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "generate/model/find_model.h"
+#include "generate/model/find_receipt_model.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

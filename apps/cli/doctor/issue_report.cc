@@ -1,4 +1,4 @@
-#include "doctor/report.h"
+#include "doctor/issue_report.h"
 
 #include <gnu/libc-version.h>
 #include <pwd.h>

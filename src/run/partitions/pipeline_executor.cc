@@ -1,5 +1,5 @@
-// The pipeline of stages, see pipeline.h.
-#include "run/partitions/pipeline.h"
+// The pipeline of stages, see pipeline_executor.h.
+#include "run/partitions/pipeline_executor.h"
 
 #include <algorithm>
 #include <map>
