@@ -67,7 +67,7 @@ def test_branches_of_which_one_alone_compiles(tmp_path, good):
     assert y.tobytes() == X.tobytes() and y.shape == (3, 1)
     args = [a for n in ("c", "x") for a in ("--input", f"{n}={tmp_path / n}.npy")]
     np.save(tmp_path / "c.npy", np.array(good != "then_branch")), np.save(tmp_path / "x.npy", X)
-    refused("infer", tmp_path / "plan.invar", *args, names=['If (node "choose")', "index 1"])
+    refused("infer", tmp_path / "plan.invar", *args, names=['If (node "choose")', "another rank"])
 
 
 def test_one_branch_is_computed(tmp_path):
