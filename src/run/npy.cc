@@ -6,6 +6,7 @@
 
 #include "base/endian.h"
 #include "base/file/file.h"
+#include "base/text/display.h"
 
 namespace invar::run {
 namespace {
@@ -69,7 +70,7 @@ Result<Tensor> read_npy(const std::string& path) {
   const auto type = std::find_if(std::begin(kTypes), std::end(kTypes),
                                  [&](auto& t) { return descr.substr(1, 3) == t.descr; });
   if (type == std::end(kTypes))
-    return bad_input(path + ": elements " + std::string(descr.substr(0, descr.find(','))) +
+    return bad_input(path + ": elements " + excerpt(descr.substr(0, descr.find(','))) +
                      ": use float32, float16, float64, bool or integers of 8 to 64 bits");
 
   Tensor t{type->dtype, *shape, {}};

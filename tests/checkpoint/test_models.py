@@ -112,6 +112,7 @@ def test_refused_files(bert):
     bert({"input_ids": np.asfortranarray(ids)}, ["column-major"])
     bert({"input_ids": ids.astype(">i8")}, ["elements '>i8'"])
     bert({"input_ids": ids.astype(np.complex64)}, ["elements '<c8'"])
+    bert({"input_ids": npy_bytes(ids).replace(b"<i8", b"<\n8")}, [r"elements '<\x0a8': use"])
     bert({"input_ids": npy_bytes(ids)[:-8]}, ["it holds 208 bytes of data, its shape says 216"])
     bert(
         {"input_ids": npy_bytes(ids).replace(b"(3, 9)", b"(-3,9)")},
